@@ -1,4 +1,4 @@
-/** The filter of a caller who may use only some models. */
+/** Decides which models a caller may use. */
 import { LlmError } from '../errors.ts'
 import { candidateNames, nameKey } from './ollama-store/name.ts'
 import { withTag } from './ollama-store/standalone-files.ts'
@@ -10,7 +10,10 @@ export function createModelFilter(allowed: readonly string[] | undefined): (name
   return (name) => nameKeysOf(name).every((key) => keys.has(key))
 }
 
-/** Both readings of a text: `tiny:local` is a name, and an alias of `tiny`. */
+/**
+ * Returns a key for each model that the text can mean: `tiny:local` can be a full name, or an alias of
+ * `tiny`.
+ */
 function nameKeysOf(text: string): readonly string[] {
   const names = candidateNames(text)
   return names.length > 0 ? names.map(nameKey) : [withTag(text)]

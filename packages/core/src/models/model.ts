@@ -3,37 +3,37 @@ import type { ModelfileDefaults } from './modelfile/defaults.ts'
 import type { ModelConfig } from './ollama-store/manifest.ts'
 
 export interface Model {
-  /** Always with a tag: `tiny:latest`. */
+  /** Name with its tag, such as `tiny:latest`. */
   readonly name: string
-  /** Path of the weights; empty where they are not on this machine. */
+  /** Path of the weights. Empty if the weights are not on this machine. */
   readonly path: string
-  /** The weights are missing: the model has to be pulled again. */
+  /** `true` if the file of the weights is missing and the model must be pulled again. */
   readonly isIncomplete?: true
-  /** Bytes of all files of the model. */
+  /** Total size of all layers and the configuration, or size of the standalone GGUF file. */
   readonly sizeBytes: number
   readonly modifiedAt: Date
   /**
-   * 64 hexadecimal digits: SHA-256 of the manifest. For a standalone GGUF file, SHA-256 of path, size, date and adapters:
-   * hashing gigabytes would be too slow for a list.
+   * SHA-256 of the manifest, as 64 hexadecimal digits. For a standalone GGUF file, SHA-256 of path, size,
+   * date and adapters, since hashing gigabytes would be too slow.
    */
   readonly digest: string
-  /** The model is part of the toolkit, and cannot be changed. */
+  /** Whether the model comes with the toolkit. A built-in model cannot be changed. */
   readonly isBuiltIn: boolean
-  /** LoRA adapters; absent where there are none. */
+  /** LoRA adapters. Absent if the model has none. */
   readonly adapters?: readonly Adapter[]
   /** Paths of the vision and audio projectors. */
   readonly projectors?: readonly string[]
   /** Absent for a standalone GGUF file. */
   readonly defaults?: ModelfileDefaults
   readonly config?: ModelConfig
-  /** Name of the model that this one was created from. */
+  /** Name of the model from which this model was created. */
   readonly parent?: string
 }
 
-/** A LoRA adapter as it is stored and applied. */
+/** A LoRA adapter on disk, and its scale. */
 export interface Adapter {
   readonly path: string
-  /** Share of the adapter that is added to the weights: 0 is none, 1 all of it. */
+  /** Factor for the adapter's weights: 0 disables the adapter, 1 applies it fully. */
   readonly scale: number
   readonly sizeBytes: number
   readonly modifiedAt: Date

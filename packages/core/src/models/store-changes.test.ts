@@ -29,7 +29,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-/** All progress events. */
+/** Creates a model. Returns the statuses of all progress events. */
 async function create(spec: CreateModelRequest, at = store): Promise<readonly string[]> {
   const told: string[] = []
   for await (const { status } of at.create(spec)) told.push(status)
@@ -189,7 +189,7 @@ test('a recent upload survives deleting another model', async () => {
   expect(await store.blobs.find(digest)).toBeDefined()
 })
 
-/** Dates within a second count as equal: file dates are coarse. */
+/** The store treats dates within a second as equal, since file dates are coarse. */
 async function waitForNextSecond(): Promise<void> {
   const { path = '' } = (await store.blobs.find(digestOf(await weights))) ?? {}
   const { mtimeMs } = await stat(path)
@@ -197,10 +197,10 @@ async function waitForNextSecond(): Promise<void> {
 }
 
 test.each([
-  ['the built-in one', 'tiny', 'is built in'],
+  ['the built-in model', 'tiny', 'is built in'],
   ['a standalone file', 'plain', 'standalone file'],
-  ['one in a read-only folder', 'theirs', 'read-only folder'],
-])('%s is not deleted, with a reason', async (_what, name, reason) => {
+  ['a model in a read-only folder', 'theirs', 'read-only folder'],
+])('%s cannot be deleted, and the error contains the reason', async (_what, name, reason) => {
   await writeFile(join(folder, 'plain.gguf'), 'GGUF')
   await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
   const before = await names()
@@ -224,7 +224,7 @@ test.each(['{"config":5}', 'PK'])('a damaged manifest (%s) can be deleted', asyn
 
   expect(await readdir(manifests)).toEqual(['mine'])
   await expect(store.delete('broken')).rejects.toMatchObject({ code: 'not_found' })
-  // Nothing could be pruned before.
+  // While the damaged manifest existed, nothing could be pruned.
   await store.delete('mine')
   expect(await blobs()).toEqual([])
 })
@@ -261,7 +261,7 @@ test('a model with adapters from the options cannot be a base', async () => {
   })
 })
 
-test('for one name in a manifest, a file and two folders the first wins', async () => {
+test('the first folder wins for equal names, and a manifest wins over a file', async () => {
   await createFromFile('mine', { system: 'first' })
   await createFromFile('mine', { system: 'second' }, new ModelStore([{ path: other }]))
   await writeFile(join(folder, 'mine.gguf'), 'GGUF')
@@ -377,7 +377,7 @@ const everything = async (): Promise<readonly string[]> =>
 
 test('a read-only folder is readable, and writes fail with a reason', async () => {
   await createFromFile('theirs', {}, new ModelStore([{ path: other }]))
-  // Files in place of folders fail even for root.
+  // Even root cannot write to a folder if a file has its name.
   await mkdir(join(folder, 'sub'))
   for (const name of ['blobs', 'manifests']) await writeFile(join(folder, 'sub', name), '')
   const blocked = new ModelStore([{ path: join(folder, 'sub') }, { path: other }])

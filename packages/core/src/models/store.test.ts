@@ -168,7 +168,7 @@ test.each([
 })
 
 test('names that differ in case are found by their exact spelling', async () => {
-  // In two folders, for case-insensitive disks.
+  // A case-insensitive disk cannot have both files in one folder.
   await mkdir(join(folder, 'a'))
   await mkdir(join(folder, 'b'))
   await write('a/Tiny.gguf', 'b/tiny.gguf')

@@ -25,9 +25,9 @@ import type { Progress, TransferOptions } from './registry/progress.ts'
 import { type RegistryOptions, Transfers } from './registry/transfer.ts'
 
 export interface ModelStoreOptions extends BlobOptions {
-  /** Registries that pull and push may contact. @default none */
+  /** Registries that `pull` and `push` may contact. @default none */
   readonly registries?: RegistryOptions
-  /** Whether replacing a model removes blobs that no manifest references any more. @default true */
+  /** Whether replacing a model removes the blobs that no manifest references afterwards. @default true */
   readonly prune?: boolean
 }
 
@@ -45,7 +45,7 @@ export class ModelStore {
   readonly #checks = new FileCache(checkModel)
 
   /**
-   * @param sources searched in this order; the first model of a name wins. New models go to the first folder
+   * @param sources folders and files, searched in this order. New models are written to the first folder
    */
   constructor(
     sources: readonly ModelSource[],
@@ -62,7 +62,7 @@ export class ModelStore {
     this.#prune = prune
   }
 
-  /** Sorted by name. Reads the folders on every call, since files come and go. */
+  /** Lists all models by name. Reads the folders on every call, since files can change at any time. */
   async list(): Promise<readonly Model[]> {
     const entries = await this.#manifests.list()
     const inFolders = this.#sources.map(async (source) => [
@@ -78,8 +78,9 @@ export class ModelStore {
   }
 
   /**
-   * `tiny` means `tiny:latest`. So do `Tiny` and `registry.ollama.ai/library/tiny`, unless a model has exactly that name.
-   * Throws `not_found`, and `upstream` where a part of the model is missing.
+   * Finds a model by its name, which can omit the tag. `Tiny` and `registry.ollama.ai/library/tiny` also find
+   * `tiny:latest`, unless another model matches the name exactly. Throws `not_found`, and `upstream` if the
+   * model's configuration or defaults are missing or damaged.
    */
   async get(name: string): Promise<Model> {
     const found = await this.#find(name)
@@ -91,8 +92,8 @@ export class ModelStore {
   }
 
   /**
-   * Details and capabilities of a model. Throws `not_found` for a missing model or missing weights, `invalid_request` for a
-   * model without weights, and `upstream` for an unusable file.
+   * Reads details and capabilities of a model. Throws `not_found` for a missing model or missing weights,
+   * `invalid_request` for a model without weights, and `upstream` for an unusable file.
    */
   async details(
     nameOrModel: string | Model,
@@ -104,15 +105,18 @@ export class ModelStore {
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
   }
 
-  /** Throws `upstream` with the reason for a file that is damaged or would crash the engine, and whatever `details` throws. */
+  /**
+   * Throws `upstream` if a file of the model is damaged or would crash the engine. Throws like `details` if
+   * the weights are missing.
+   */
   async check(model: Model): Promise<void> {
     expectWeights(model)
     return this.#checks.get(model)
   }
 
   /**
-   * Creates a model from another one, or from uploaded blobs. Yields a `Progress` per step, the last with status `success`.
-   * Throws `invalid_request`, and whatever `pull` throws where the other model has to be fetched.
+   * Creates a model from a base model or from uploaded blobs. Yields a `Progress` per step. The last step has
+   * status `success`. Throws `invalid_request`, and the errors of `pull` if the base model must be pulled.
    */
   create(spec: CreateModelRequest, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
     const dependencies = {
@@ -126,14 +130,18 @@ export class ModelStore {
   }
 
   /**
-   * Pulls a model from its registry, resuming an interrupted download. Yields a `Progress` every 60 ms, the last
-   * with status `success`. Throws `permission` for a registry that is not allowed, `not_found`, `upstream` and `too_large`.
+   * Pulls a model from its registry, and resumes an interrupted download. Yields a `Progress` about every 60
+   * ms. The last one has status `success`. Throws `permission` for a registry that is not allowed. It can
+   * also throw `invalid_request`, `not_found`, `upstream` and `too_large`.
    */
   pull(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
     return this.#transfers.pull(name, { signal: neverAborted(), ...options })
   }
 
-  /** Pushes a model to the registry in its name. Yields and throws like `pull`; `permission` for a standalone file. */
+  /**
+   * Pushes a model to the registry that its name contains. Yields and throws like `pull`. Also throws
+   * `permission` for a standalone file.
+   */
   async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
     const found = await this.#find(name)
     if (found && 'file' in found)
@@ -142,8 +150,8 @@ export class ModelStore {
   }
 
   /**
-   * Copies a model to another name. Throws `not_found`, `invalid_request` for an invalid name, and `permission`. Rejects with
-   * the signal's reason when the signal aborts while a file is copied.
+   * Copies a model to another name. Throws `not_found`, `invalid_request` for an invalid name, and
+   * `permission`. Rejects with the signal's reason if the signal aborts while a file is copied.
    */
   async copy(
     from: string,
@@ -164,8 +172,9 @@ export class ModelStore {
   }
 
   /**
-   * Removes the name and every blob that no other model needs. Of a damaged manifest only the name is removed. A loaded model
-   * keeps running. Throws `not_found`, and `permission` for a model in a read-only folder.
+   * Removes the manifest, and every blob that no other model needs. If the manifest is damaged, all blobs are
+   * kept. A loaded model keeps running. Throws `not_found`, and `permission` for a built-in, standalone or
+   * read-only model.
    */
   async delete(name: string): Promise<void> {
     const found = await this.#find(name)
@@ -173,7 +182,7 @@ export class ModelStore {
       await this.#manifests.remove(found.entry.name)
       return void (await this.#manifests.prune(digestsOf(found.entry.manifest)))
     }
-    // A damaged manifest is not listed, but occupies its name, and nothing is pruned while it exists.
+    // A damaged manifest is not listed, but occupies its name. While it exists, nothing is pruned.
     for (const one of candidateNames(name)) if (await this.#manifests.removeDamaged(one)) return
     if (!found) throw modelNotFound(name)
     throw 'entry' in found
@@ -181,12 +190,15 @@ export class ModelStore {
       : standaloneFileError(found.file, 'deleted')
   }
 
-  /** Removes blobs and partial downloads that no model has referenced for an hour. Runs only when it is called. */
+  /**
+   * Removes blobs and partial downloads that are older than an hour, unless a model references them. The
+   * store never calls this method automatically.
+   */
   prune(): Promise<void> {
     return this.#manifests.sweep()
   }
 
-  /** Throws `permission` for a file with adapters, which the new model would lose. */
+  /** Throws `permission` for a file with adapters, since the new model would lose them. */
   async #findBase(name: string): ReturnType<CreateDependencies['find']> {
     const found = await this.#find(name)
     if (!found || 'entry' in found) return found
@@ -205,12 +217,12 @@ export class ModelStore {
     return undefined
   }
 
-  /** Prefers the exact name to one that differs in case. */
+  /** Prefers a model with exactly this name to a model whose name differs in case. */
   async #find(name: string): Promise<FoundModel | undefined> {
     const entry = await this.#findEntry(name)
     const listed = withTag(name)
     const isExact = entry && candidateNames(name).some((one) => displayName(one) === displayName(entry.name))
-    // A file name that is no valid model name is found only by its exact spelling.
+    // If a file name is not a valid model name, only the exact name finds the file.
     const key = parseNameKey(name)
     for (const source of this.#sources) {
       if (isExact && entry.root === source.path) return { entry }
@@ -246,7 +258,7 @@ function expectWeights({ name, path, isIncomplete }: Model): void {
 
 const permissionError = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** @param action what the store rejects, and what to do instead */
+/** @param action participle of the rejected action, such as `deleted`, optionally with an alternative */
 const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
   permissionError(
     `The model "${name}" ${isBuiltIn ? 'is built in' : 'is a standalone file'} and cannot be ${action}.`,

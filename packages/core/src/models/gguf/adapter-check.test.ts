@@ -42,9 +42,9 @@ async function checkBytes(bytes: Buffer, path?: string): Promise<void> {
 
 test.each([
   ['of one matrix', adapterFile()],
-  ['of several', adapterFile({ tensors: [...halves, ...halvesFor('blk.1.attn_q.weight', [256, 512])] })],
+  ['of two matrices', adapterFile({ tensors: [...halves, ...halvesFor('blk.1.attn_q.weight', [256, 512])] })],
   [
-    'with norms, which are left out',
+    'with norm tensors, which llama.cpp ignores',
     adapterFile({ tensors: [...halves, ['blk.0.attn_norm.weight', [256]]] }),
   ],
   ['without alpha', adapterFile({ entries: { 'adapter.lora.alpha': textEntry('general.name', 'mine') } })],
@@ -57,11 +57,11 @@ const down = 'blk.0.ffn_down.weight'
 const embeddings = 'token_embd.weight'
 
 test.each([
-  ['nothing', Buffer.alloc(0), 'not a GGUF file'],
-  ['a part of a file', adapterFile().subarray(0, -64), 'cut off'],
-  ['a head without an end', adapterFile().subarray(0, 150), 'ends too early|declares more'],
+  ['an empty file', Buffer.alloc(0), 'not a GGUF file'],
+  ['a truncated file', adapterFile().subarray(0, -64), 'cut off'],
+  ['a truncated header', adapterFile().subarray(0, 150), 'ends too early|declares more'],
   [
-    'one of another architecture',
+    'an adapter for another architecture',
     adapterFile({ entries: { 'general.architecture': textEntry('general.architecture', 'qwen3') } }),
     'for qwen3 models, and this is a llama',
   ],
@@ -71,12 +71,12 @@ test.each([
     'not a LoRA adapter',
   ],
   [
-    'a number for a text',
+    'a number as adapter type',
     adapterFile({ entries: { 'adapter.type': countEntry('adapter.type', 1) } }),
     'not a LoRA adapter',
   ],
   [
-    'a whole number for alpha',
+    'an integer alpha',
     adapterFile({ entries: { 'adapter.lora.alpha': countEntry('adapter.lora.alpha', 8) } }),
     'alpha is no 32-bit float',
   ],
@@ -88,20 +88,20 @@ test.each([
     'alpha is Infinity',
   ],
   [
-    'one that waits for its tokens',
+    'an activated LoRA',
     adapterFile({ entries: { alora: arrayEntry('adapter.alora.invocation_tokens', 4) } }),
     'activated LoRA',
   ],
   ['no weights', adapterFile({ tensors: [] }), 'no weights'],
-  ['other tensors', adapterFile({ tensors: [[down, [448, 256]]] }), 'neither lora_a nor lora_b'],
-  ['one half', adapterFile({ tensors: [halfA] }), 'only one half'],
+  ['an unrelated tensor', adapterFile({ tensors: [[down, [448, 256]]] }), 'neither lora_a nor lora_b'],
+  ['only one LoRA half', adapterFile({ tensors: [halfA] }), 'only one half'],
   [
-    'numbers that cannot be multiplied',
+    'a tensor type that cannot be multiplied',
     adapterFile({ tensors: [halfA, [halfB[0], halfB[1], 26]] }),
     'of type I32',
   ],
   [
-    'a matrix that the model has not',
+    'a matrix that the model lacks',
     adapterFile({ tensors: halvesFor('blk.99.ffn_down.weight', [448, 256]) }),
     'the model has no blk.99',
   ],
@@ -118,7 +118,7 @@ test.each([
     'another shape',
   ],
   [
-    'a matrix for each expert of none',
+    'expert matrices for a model without experts',
     adapterFile({
       tensors: [
         [halfA[0], [448, 4, 2]],
@@ -128,7 +128,7 @@ test.each([
     'another shape',
   ],
   [
-    'embeddings of a model that speaks with them, too',
+    'embeddings that the model also uses for its output',
     adapterFile({
       tensors: [
         [`${embeddings}.lora_a`, [4, 1536]],
@@ -137,7 +137,7 @@ test.each([
     }),
     'twice',
   ],
-])('%s is rejected with its name', async (_what, bytes, reason) => {
+])('%s is rejected, and the error names the adapter', async (_what, bytes, reason) => {
   await expect(checkBytes(bytes)).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringMatching(
@@ -146,7 +146,7 @@ test.each([
   })
 })
 
-test('embeddings are compared with transposed shapes', async () => {
+test('the halves of embeddings must fit the transposed shape of the model', async () => {
   const base = join(folder, 'base.gguf')
   const [width, vocabulary] = [64, 100]
   const tensors = [embeddings, 'output.weight'].map((name) => [name, [width, vocabulary]] as const)
@@ -173,7 +173,7 @@ test('embeddings are compared with transposed shapes', async () => {
 test('an adapter with very many tensors is checked fast, without blocking the event loop', async () => {
   const base = join(folder, 'large.gguf')
   const targets = Array.from({ length: 10_000 }, (_, at) => `blk.${at}.ffn_down.weight`)
-  // Nothing is stored of a matrix without rows or columns: only the names cost.
+  // A matrix without rows or columns has no data, so only the names take space.
   await writeFile(
     base,
     gguf(
@@ -194,7 +194,7 @@ test('an adapter with very many tensors is checked fast, without blocking the ev
   expect(await problems.next()).toMatchObject({ done: true })
   clearInterval(timer)
 
-  // Each tensor looked for among all the others would take 10 times as long.
+  // Searching the whole list for each tensor would take 10 times as long.
   expect(performance.now() - started).toBeLessThan(1_500)
   expect(turns).toBeGreaterThan(0)
 })

@@ -1,17 +1,20 @@
-/** Checks that a LoRA adapter fits a model; a mismatch can crash llama.cpp. Shape: llama.cpp `src/llama-adapter.cpp`. */
+/**
+ * Checks that a LoRA adapter fits a model. A mismatch can crash llama.cpp. The checks follow
+ * `src/llama-adapter.cpp` of llama.cpp.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { Gguf, Tensor } from './gguf.ts'
 
 const alphaKey = 'adapter.lora.alpha'
 const invocationKey = 'adapter.alora.invocation_tokens'
-/** Other types cannot be multiplied, or do not occur in adapters. */
+/** Tensor types that llama.cpp can multiply and that occur in adapters. */
 const supportedTypes: readonly string[] = ['F32', 'F16', 'BF16', 'Q8_0']
-/** llama.cpp ignores them. */
+/** llama.cpp ignores these tensors of an adapter. */
 const ignoredTensors = /_norm\.weight$/
 const embeddings = 'token_embd.weight'
 const float32 = 6
 
-/** Tensors that are checked before yielding to the event loop. */
+/** Number of tensors to check before yielding to the event loop. */
 const tensorsPerTick = 2_000
 
 export async function* findAdapterProblems(
@@ -63,11 +66,12 @@ function* findTensorProblems(
 
   const model = shapes.model.get(target)
   if (!model) {
-    // Only the first file of a split model is known here: llama.cpp checks the others.
+    // Of a split model, only the first file was read. llama.cpp checks the tensors of the other files.
     if (!Object.hasOwn(metadata, 'split.count')) yield `the model has no ${target}`
     return
   }
-  // llama.cpp would also multiply the output with the transposed adapter.
+  // Without `output.weight`, llama.cpp uses the embeddings for the output, too. There it would also apply the
+  // transposed adapter.
   if (target === embeddings && !shapes.model.has('output.weight'))
     yield `the model uses its ${embeddings} twice`
   if (
@@ -78,14 +82,14 @@ function* findTensorProblems(
     yield `its weights for ${target} have another shape than the model's`
 }
 
-/** Embeddings are looked up by row; other matrices are multiplied. */
+/** Swaps rows and columns. Embeddings are looked up by row, while other matrices are multiplied. */
 const transpose = ([row = 1, rows = 1, ...others]: readonly number[]): readonly number[] => [
   rows,
   row,
   ...others,
 ]
 
-/** Includes shapes that llama.cpp does not check itself. */
+/** Also checks dimensions that llama.cpp does not check. */
 function hasMatchingShape(a: readonly number[], b: readonly number[], model: readonly number[]): boolean {
   const at = (shape: readonly number[], index: number): number => shape[index] ?? 1
   const rank = at(b, 0)

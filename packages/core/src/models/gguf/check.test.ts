@@ -47,21 +47,21 @@ test.each([modelPath, noiseModel, encoderModel])('a valid model passes: %s', asy
 })
 
 test.each<[what: string, entries: readonly Buffer[], tensors?: readonly Buffer[]]>([
-  ['a file that says nothing', []],
+  ['a file without metadata', []],
   ['layers without attention', [some, countEntry('some.attention.head_count', 0)], feedForward],
   ['single layers without attention', [some, counts('some.attention.head_count_kv', 0, 8)], attention],
   ['single layers without feed-forward', [some, counts('some.feed_forward_length', 0, 4)], feedForward],
-  ['attention that is not described', [some], attention],
-  ['numbers of another architecture', [some, countEntry('llama.block_count', 0)]],
+  ['attention without metadata', [some], attention],
+  ['metadata of another architecture', [some, countEntry('llama.block_count', 0)]],
   ['2 of 8 experts', [some, countEntry('some.expert_count', 8), countEntry('some.expert_used_count', 2)]],
   ['a context of ten million', [some, countEntry('some.context_length', 10_485_760)]],
   ['an epsilon of 0', [entry('some.attention.layer_norm_epsilon', 6, f32(0))]],
-  ['a rope scaling that is known', [some, textEntry('some.rope.scaling.type', 'yarn')]],
+  ['a known rope scaling', [some, textEntry('some.rope.scaling.type', 'yarn')]],
   ['empty tokens', [tokenizer('gpt2'), tokens('a', '', 'b', '')]],
-  ['tokens that are no text', [tokenizer('gpt2'), tokens('a', '\uFFFD', '\uFFFD')]],
+  ['tokens that are not valid UTF-8', [tokenizer('gpt2'), tokens('a', '\uFFFD', '\uFFFD')]],
   ['an SPM vocabulary without bytes', [tokenizer('llama'), tokens('a', '▁')]],
   ['an SPM vocabulary without spaces', [tokenizer('llama'), tokens('a', '<0xE2>')]],
-  ['numbers in a table', [], [tensor('table', [4, 4], 26)]],
+  ['integers in a tensor that is not a weight', [], [tensor('table', [4, 4], 26)]],
 ])('%s passes', async (_what, entries, tensors) => {
   await expect(checkFile(entries, tensors)).resolves.toBeUndefined()
 })
@@ -78,7 +78,7 @@ test.each<[what: string, reason: string, entries: readonly Buffer[], tensors?: r
   ['weights beyond the end', 'cut off', [], [tensor('w', [2_000])]],
   ['weights that begin beyond the end', 'cut off', [], [tensor('w', [1], 0, 2n ** 63n)]],
   ['an alignment of 3', 'no power of two', [countEntry('general.alignment', 3)], [tensor('w', [1])]],
-  ['weights of a type for sums only', 'of type I8', [], [tensor('w.weight', [4, 4], 24)]],
+  ['weights of a storage-only type', 'of type I8', [], [tensor('w.weight', [4, 4], 24)]],
   ['no layers', 'cannot have 0 layers', [some, countEntry('some.block_count', 0)]],
   ['too many layers', 'cannot have 513 layers', [some, countEntry('some.block_count', 513)]],
   ['a context of 2^31', 'context', [some, countEntry('some.context_length', 2 ** 31)]],
@@ -93,20 +93,20 @@ test.each<[what: string, reason: string, entries: readonly Buffer[], tensors?: r
     feedForward,
   ],
   ['too many experts', 'cannot have 1025 experts', experts(1_025, 1)],
-  ['experts that are not used', 'use 0 of 8', experts(8, 0)],
-  ['more used than there are', 'use 9 of 8', experts(8, 9)],
+  ['experts of which none is used', 'use 0 of 8', experts(8, 0)],
+  ['more used experts than experts', 'use 9 of 8', experts(8, 9)],
   ['groups without experts', '1 groups of 0', experts(0, 0, 1)],
-  ['groups that do not divide them', 'use 1 of 3 groups of 8', experts(8, 2, 3, 1)],
+  ['groups that do not divide the experts', 'use 1 of 3 groups of 8', experts(8, 2, 3, 1)],
   ['a negative epsilon', 'epsilon is -1', [entry('some.attention.layer_norm_epsilon', 6, f32(-1))]],
-  ['an epsilon that is no number', 'epsilon is NaN', [entry('some.epsilon', 6, f32(Number.NaN))]],
+  ['an epsilon of NaN', 'epsilon is NaN', [entry('some.epsilon', 6, f32(Number.NaN))]],
   ['a rope scaling from the future', 'rope scaling', [some, textEntry('some.rope.scaling.type', 'new')]],
   ['a tokenizer without a vocabulary', 'no vocabulary', [tokenizer('no_vocab')]],
   ['an empty vocabulary', 'empty', [tokenizer('gpt2'), tokens()]],
-  ['a token twice', 'twice', [tokenizer('gpt2'), tokens('a', 'b', 'a')]],
-  ['a token that an empty one is called', 'twice', [tokenizer('gpt2'), tokens('[EMPTY_1]', '')]],
-  ['another vocabulary than SPM needs', 'does not fit', [tokenizer('llama'), tokens('a', 'Ġ')]],
-  ['another vocabulary than WPM needs', 'does not fit', [tokenizer('bert'), tokens('a', '<0xE2>')]],
-  ['another vocabulary than RWKV needs', 'does not fit', [tokenizer('rwkv'), tokens('a', 'b')]],
+  ['a duplicate token', 'twice', [tokenizer('gpt2'), tokens('a', 'b', 'a')]],
+  ['a token with the name of an empty token', 'twice', [tokenizer('gpt2'), tokens('[EMPTY_1]', '')]],
+  ['an SPM tokenizer with another vocabulary', 'does not fit', [tokenizer('llama'), tokens('a', 'Ġ')]],
+  ['a WPM tokenizer with another vocabulary', 'does not fit', [tokenizer('bert'), tokens('a', '<0xE2>')]],
+  ['an RWKV tokenizer with another vocabulary', 'does not fit', [tokenizer('rwkv'), tokens('a', 'b')]],
 ])('%s is rejected', async (_what, reason, entries, tensors) => {
   await expect(checkFile(entries, tensors)).rejects.toMatchObject({
     code: 'upstream',
@@ -137,6 +137,6 @@ test('checking a large vocabulary does not block the event loop', async () => {
   await check(path)
   clearInterval(timer)
 
-  // A generous limit for busy machines; without pauses it would be ten times this.
+  // The limit is generous for busy machines. Without yielding, the longest block would be ten times longer.
   expect(longestMs).toBeLessThan(100)
 })

@@ -1,6 +1,6 @@
 /**
- * Checks a GGUF file before llama.cpp loads it: impossible numbers fail assertions there, which end the model process.
- * Problems that llama.cpp reports as errors are not checked here.
+ * Checks a GGUF file before llama.cpp loads it. Impossible numbers would fail an assertion in llama.cpp and
+ * end the model process. Problems that llama.cpp reports as errors are not checked here.
  */
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -8,17 +8,17 @@ import type { Model } from '../model.ts'
 import { findAdapterProblems } from './adapter-check.ts'
 import { describeFile, type Gguf, readGguf, unusableFile } from './gguf.ts'
 
-/** llama.cpp: `LLAMA_MAX_LAYERS`, `LLAMA_MAX_EXPERTS`. */
+/** Equal to `LLAMA_MAX_LAYERS` and `LLAMA_MAX_EXPERTS` of llama.cpp. */
 const limits = { layers: 512, experts: 1_024 }
 const maxContext = 2 ** 31 - 1
-/** Limit of head count and of head length: their product must fit in 32 bits. */
+/** Limit of the head count and of the head length. Their product must fit in 32 bits. */
 const maxHeads = 2 ** 16 - 1
-/** Types that cannot be multiplied. */
+/** Tensor types that llama.cpp cannot multiply. */
 const storageOnlyTypes: readonly string[] = ['I8', 'I16', 'I64', 'F64', 'Q8_1', 'Q8_K']
 const ropeScalings: readonly unknown[] = ['none', 'linear', 'yarn', 'longrope']
 const tokenizersWithoutVocabulary: readonly unknown[] = ['no_vocab', 'none']
 
-/** Tokens that are checked before yielding to the event loop. */
+/** Number of tokens to check before yielding to the event loop. */
 const tokensPerTick = 2_000
 
 const vocabularyKey = 'tokenizer.ggml.tokens'
@@ -27,7 +27,10 @@ interface CheckedModel extends Pick<Model, 'name' | 'path'> {
   readonly adapters?: readonly { readonly path: string }[]
 }
 
-/** Throws `upstream` with the reason for a file that is damaged or would crash llama.cpp. */
+/**
+ * Throws `upstream` if a file of the model is damaged or would crash llama.cpp. The message contains the
+ * reason.
+ */
 export async function checkModel({ name, path, adapters = [] }: CheckedModel): Promise<void> {
   const label = describeFile(name)
   const file = await readGguf(path, { label, arrays: isCheckedKey })
@@ -43,12 +46,12 @@ async function checkAdapter(path: string, model: string, base: Gguf): Promise<vo
     throw unusableFile(label, problem)
 }
 
-/** Skips scores and merges, which take megabytes. */
+/** Excludes the scores and merges of tokens: they take megabytes and are not checked. */
 const isCheckedKey = (key: string): boolean => key === vocabularyKey || !key.startsWith('tokenizer.')
 
-/** Ignores absent keys: some are optional, and llama.cpp reports the others. */
+/** Ignores absent keys. Some keys are optional, and llama.cpp reports an error for the others. */
 function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<string> {
-  /** The value is one number for all layers, or a list with one for each. */
+  /** The metadata contains one number for all layers, or a list with one number per layer. */
   const numbers = (key: string): readonly number[] => {
     const value = metadata[`${metadata['general.architecture']}.${key}`]
     return (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'number')
@@ -71,7 +74,7 @@ function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<strin
   if (largest('nextn_predict_layers') > layers) yield 'it predicts with more layers than it has'
   if (largest('context_length') > maxContext) yield 'its context cannot be that long'
 
-  // 0 is valid for models and for single layers without attention.
+  // 0 is valid for a model without attention, and for single layers without attention.
   if (has(/\.attn_(q|qkv)\.weight$/)) {
     for (const key of ['head_count', 'key_length', 'value_length'])
       if (isZero(`attention.${key}`)) yield `it has attention with a ${key} of 0`
@@ -107,7 +110,7 @@ function* findExpertProblems(numbers: (key: string) => readonly number[]): Gener
 const largestOf = (numbers: readonly number[]): number =>
   numbers.reduce((largest, one) => Math.max(largest, one), 0)
 
-/** Yields to the event loop between slices: a vocabulary can have hundreds of thousands of tokens. */
+/** Yields to the event loop in between, since a vocabulary can have hundreds of thousands of tokens. */
 async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string | undefined> {
   const tokenizer = metadata['tokenizer.ggml.model']
   const tokens = metadata[vocabularyKey]
@@ -116,9 +119,9 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
   if (tokens.length === 0) return 'its vocabulary is empty'
   const seen = new Set<unknown>()
   for (const [id, token] of tokens.entries()) {
-    // The name that llama.cpp gives to an empty token.
+    // llama.cpp gives this name to an empty token.
     const word = token === '' ? `[EMPTY_${id}]` : token
-    // Invalid UTF-8 always decodes to U+FFFD, so such tokens cannot be compared.
+    // All invalid UTF-8 decodes to U+FFFD, so tokens that contain U+FFFD cannot be compared.
     if (seen.has(word) && !String(word).includes('\uFFFD')) return 'its vocabulary has a token twice'
     seen.add(word)
     if (id % tokensPerTick === 0) await setImmediate()
@@ -126,7 +129,10 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
   return isVocabularyConsistent(seen, tokenizer) ? undefined : 'its vocabulary does not fit its tokenizer'
 }
 
-/** A tokenizer crashes or loops without the tokens that each vocabulary of its kind contains. */
+/**
+ * Checks that the vocabulary contains the tokens that its kind of tokenizer needs. Without these tokens, the
+ * tokenizer of llama.cpp crashes or loops.
+ */
 function isVocabularyConsistent(vocabulary: ReadonlySet<unknown>, tokenizer: unknown): boolean {
   const hasBytes = vocabulary.has('<0xE2>')
   // SPM writes spaces as U+2581, and falls back to byte tokens.

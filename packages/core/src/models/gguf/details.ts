@@ -6,31 +6,38 @@ import type { ModelConfig } from '../ollama-store/manifest.ts'
 import { countElements, describeFile, type Gguf, type GgufOptions, readGguf } from './gguf.ts'
 import { fileTypes } from './types.ts'
 
-/** `insert`: fill-in-the-middle. */
+/** `insert` means fill-in-the-middle. */
 export type Capability = 'completion' | 'embedding' | 'tools' | 'insert' | 'thinking' | 'vision' | 'audio'
 
 export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
-  /** `llama`, or `unknown`. */
+  /** Architecture, such as `llama`, or `unknown`. */
   readonly architecture: string
-  /** Parameters of the model. For a split model, only those in its first file. */
+  /**
+   * Parameter count that the file declares, else the number of elements in its tensors. Only the first file
+   * of a split model is read.
+   */
   readonly parameterCount: number
-  /** `parameterCount` in short: `3.64M`, `7B`. */
+  /** Short form of the parameter count, such as `3.64M` or `7B`. */
   readonly parameterSize: string
-  /** `Q4_K_M`, or `unknown`. */
+  /** Quantization, such as `Q4_K_M`, or `unknown`. */
   readonly quantization: string
-  /** Context size that the model was trained for, in tokens. It may run with less. */
+  /**
+   * Context size that the model was trained for, in tokens. The engine may load it with a smaller context.
+   */
   readonly contextSize?: number
-  /** Dimensions of an embedding. */
+  /** Number of dimensions of an embedding. */
   readonly embeddingSize?: number
-  /** Jinja template of the weights. */
+  /** Jinja template in the GGUF file. */
   readonly chatTemplate?: string
-  /** In Ollama's order. */
+  /** Listed in the same order as in Ollama. */
   readonly capabilities: readonly Capability[]
 }
 
 type DetailsSource = Pick<Model, 'path' | 'name' | 'config' | 'defaults' | 'projectors'>
 
-/** Throws `upstream` for an unusable file. The model's configuration overrides its file. */
+/**
+ * Values in the model's configuration override values in its file. Throws `upstream` for an unusable file.
+ */
 export async function readDetails(
   { path, name, config = {}, defaults, projectors = [] }: DetailsSource,
   { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
@@ -70,12 +77,12 @@ export async function readDetails(
 
 /** Family, size and quantization, as Ollama lists them. */
 interface ModelSummary extends Pick<ModelDetails, 'parameterSize' | 'quantization'> {
-  /** Family of the configuration, else the architecture: `llama`. */
+  /** Model family in the configuration, else the architecture in the file. Example: `llama`. */
   readonly family: string
   readonly families: readonly string[] | null
 }
 
-/** Prefers the configuration to the file. Unknown fields are empty. */
+/** Values in the configuration override values in the file. Unknown texts are empty. */
 export function summarizeModel(
   { model_family, model_families, model_type, file_type }: ModelConfig = {},
   file: Partial<Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>> = {},
@@ -93,7 +100,7 @@ const unknown = 'unknown'
 const knownOrUndefined = (text: string | undefined): string | undefined =>
   text === unknown ? undefined : text || undefined
 
-/** Shape: Ollama `format/format.go`, `HumanNumber`. */
+/** Rounds like `HumanNumber` in Ollama's `format/format.go`. */
 export function formatParameterCount(count: number): string {
   if (count >= 1e9) return `${toShortDecimal(count / 1e9, 1)}B`
   if (count >= 1e6) return `${toShortDecimal(count / 1e6, 2)}M`
@@ -103,7 +110,9 @@ export function formatParameterCount(count: number): string {
 const toShortDecimal = (value: number, decimals: number): string =>
   value.toFixed(Number.isInteger(value) ? 0 : decimals)
 
-/** Tools and thinking count only where the template mentions them. Shape: Ollama `server/images.go`, `Capabilities`. */
+/**
+ * Detects the capabilities from template and metadata, like `Capabilities` in Ollama's `server/images.go`.
+ */
 function detectCapabilities({
   metadata,
   architecture,
@@ -116,7 +125,7 @@ function detectCapabilities({
   readonly goTemplate: string | undefined
 }): readonly Capability[] {
   const has = (key: string): boolean => Object.hasOwn(metadata, `${architecture}.${key}`)
-  // A model without causal attention cannot generate; some encoders declare nothing else.
+  // A model without causal attention cannot generate. Some encoders have no pooling type.
   const isGenerative = !has('pooling_type') && metadata[`${architecture}.attention.causal`] !== false
   const hasInfillTokens = infillTokenKeys.every((keys) =>
     keys.some((key) => countOf(metadata[key]) !== undefined),
@@ -140,13 +149,16 @@ function detectCapabilities({
     vision: has('vision.block_count'),
     audio: has('audio.block_count'),
   }
-  // Ollama's order differs between Jinja and Go templates.
+  // Ollama lists capabilities in another order if the model has a Go template.
   const found: Readonly<Partial<Record<Capability, boolean>>> =
     goTemplate === undefined ? { ...byTemplate, ...byWeights } : { ...byWeights, ...byTemplate }
   return (Object.keys(found) as Capability[]).filter((capability) => found[capability])
 }
 
-/** Features of a Go template. A template with errors has none: the error is reported when it is rendered. */
+/**
+ * Detects the features of a Go template. A template with errors has none. Its errors are reported when a
+ * request renders it.
+ */
 function detectTemplateUses(source: string) {
   try {
     const { tools, suffix, thinking } = parseGoTemplate(source).features
@@ -156,7 +168,9 @@ function detectTemplateUses(source: string) {
   }
 }
 
-/** Prefix, suffix and middle token of fill-in-the-middle, each with its current and its former key. */
+/**
+ * Keys of the prefix, suffix and middle token for fill-in-the-middle: the current and the former key of each.
+ */
 const infillTokenKeys = [
   ['tokenizer.ggml.fim_pre_token_id', 'tokenizer.ggml.prefix_token_id'],
   ['tokenizer.ggml.fim_suf_token_id', 'tokenizer.ggml.suffix_token_id'],

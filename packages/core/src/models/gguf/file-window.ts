@@ -1,12 +1,17 @@
 /** Reads a file front to back through a small buffer. */
 import type { FileHandle } from 'node:fs/promises'
 
-/** Each read yields to the event loop: work between two reads has to be short. */
+/**
+ * Bytes per read. Each read yields to the event loop, so a small window keeps the work between two reads
+ * short.
+ */
 const windowBytes = 64 * 1024
-/** Ten times the largest vocabularies. Skipped bytes do not count. */
+/**
+ * Limit of the bytes to read from one file, ten times the largest vocabularies. Skipped bytes do not count.
+ */
 const maxReadBytes = 128 * 1024 * 1024
 
-/** The file is damaged or unsupported. `readGguf` adds the model's name. */
+/** Thrown for a damaged or unsupported file. `readGguf` adds the name of the model to the message. */
 export class UnusableFileError extends Error {}
 
 export class FileWindow {
@@ -15,8 +20,9 @@ export class FileWindow {
   #bytes = Buffer.allocUnsafe(windowBytes)
   /** Offset of the window in the file. */
   #start = 0
-  /** Bytes of the window that are loaded. `#offset` is the next byte, which a skip can move past them. */
+  /** Number of loaded bytes in the window. */
   #filled = 0
+  /** Position of the next byte in the window. A skip can move it past the loaded bytes. */
   #offset = 0
   #readBytes = 0
 
@@ -35,18 +41,21 @@ export class FileWindow {
     return this.size - this.position
   }
 
-  /** Loads the next bytes. Returns no promise where they are loaded: awaiting each element of a long array is slow. */
+  /**
+   * Loads the next `count` bytes. Returns `undefined` if they are loaded already, since awaiting each element
+   * of a long array is slow.
+   */
   load(count: number): Promise<void> | undefined {
     return this.#offset + count <= this.#filled ? undefined : this.#fill(count)
   }
 
-  /** The next bytes, after `load`. They are valid until the next `load`. */
+  /** Returns the next `count` bytes, which the caller has loaded. They are valid until the next `load`. */
   take(count: number): Buffer {
     this.#offset += count
     return this.#bytes.subarray(this.#offset - count, this.#offset)
   }
 
-  /** The next bytes as UTF-8, after `load`. */
+  /** Decodes the next `count` bytes, which the caller has loaded, as UTF-8. */
   takeText(count: number): string {
     this.#offset += count
     return this.#bytes.toString('utf8', this.#offset - count, this.#offset)
@@ -57,7 +66,7 @@ export class FileWindow {
     return this.#bytes.readUInt32LE(this.#offset - 4)
   }
 
-  /** A length or a count; exact up to 2^53, which no file exceeds. */
+  /** Reads a 64-bit length or count. The result is exact up to 2^53, more than any file needs. */
   u64(): number {
     return this.u32() + this.u32() * 2 ** 32
   }
@@ -67,7 +76,7 @@ export class FileWindow {
     this.#offset += count
   }
 
-  /** Throws where the file declares more bytes than are left. */
+  /** Throws `UnusableFileError` if the file has fewer than `count` bytes left. */
   expectAvailable(count: number): void {
     if (count > this.remainingBytes) throw new UnusableFileError('it declares more data than it contains')
   }

@@ -49,7 +49,7 @@ test.each([
   })
 })
 
-test('the details of a real model', async () => {
+test('metadata and tensors of a real model are read', async () => {
   const { version, metadata, tensors } = await readGguf(modelPath)
 
   expect(version).toBe(3)
@@ -195,7 +195,7 @@ const deep = Buffer.concat(Array.from({ length: 1_000 }, () => Buffer.concat([u3
 
 test.each([
   ['a key longer than the file', one(u64(2n ** 40n)), 'declares more'],
-  ['a key longer than keys may be', one(text('k'.repeat(70_000)), u32(4), u32(1)), 'too long'],
+  ['a key above the length limit', one(text('k'.repeat(70_000)), u32(4), u32(1)), 'too long'],
   ['a text of 2^64 - 1 bytes', one(text('k'), u32(8), u64(2n ** 64n - 1n)), 'declares more'],
   ['a text of five megabytes', gguf([textEntry('k', 'x'.repeat(5_000_000))]), 'too long'],
   ['many texts', gguf(Array.from({ length: 30 }, () => textEntry('k', 'x'.repeat(3_000_000)))), 'too large'],
@@ -205,12 +205,12 @@ test.each([
   ['more texts than bytes', one(text('k'), u32(9), u32(8), u64(2n ** 60n)), 'declares more'],
   ['more arrays than bytes', one(text('k'), u32(9), u32(9), u64(2n ** 60n)), 'declares more'],
   ['a text in an array that is too long', one(text('k'), u32(9), u32(8), u64(2), u64(500)), 'declares more'],
-  ['arrays in arrays in arrays', one(text('k'), u32(9), deep), 'too deep'],
+  ['deeply nested arrays', one(text('k'), u32(9), deep), 'too deep'],
   ['a file that ends in a value', gguf([countEntry('some key', 1)]).subarray(0, -1), 'ends too early'],
   ['five dimensions', gguf([], [tensor('w', [1, 1, 1, 1, 1])]), 'too many dimensions'],
-  ['a tensor larger than numbers are exact', gguf([], [tensor('w', [2 ** 30, 2 ** 30])]), 'too large'],
-  ['nothing times very much', gguf([], [tensor('w', [0, 2n ** 60n])]), 'too large'],
-  ['a tensor of a type that was given up', gguf([], [tensor('w', [1], 31)]), 'unknown type'],
+  ['a tensor with more than 2^53 elements', gguf([], [tensor('w', [2 ** 30, 2 ** 30])]), 'too large'],
+  ['one dimension of 0 and a huge dimension', gguf([], [tensor('w', [0, 2n ** 60n])]), 'too large'],
+  ['a tensor of a removed type', gguf([], [tensor('w', [1], 31)]), 'unknown type'],
 ])('%s is rejected', async (_what, bytes, reason) => {
   const read = readGguf(await pathOf(bytes), { arrays: false, label: 'file of the model "some:latest"' })
 
@@ -220,7 +220,7 @@ test.each([
   })
 })
 
-test('retained values are bounded, skipped ones are not', async () => {
+test('the memory limit counts retained values, but no skipped values', async () => {
   const numbers = entry('k', 9, u32(0), u64(5_000_000), Buffer.alloc(5_000_000))
   const path = await pathOf(gguf([numbers]))
 

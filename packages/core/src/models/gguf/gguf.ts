@@ -1,4 +1,6 @@
-/** Reads the metadata and tensor list of an untrusted GGUF file. Shape: the GGUF specification. */
+/**
+ * Reads the metadata and tensor list of an untrusted GGUF file. The format is that of the GGUF specification.
+ */
 import { basename } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import { withFile } from '../ollama-store/disk.ts'
@@ -8,9 +10,9 @@ import { ValueReader } from './values.ts'
 
 export interface Gguf {
   readonly version: number
-  /** Keys in the order of the file. Integers beyond 2^53 are decimal strings. */
+  /** Values by key, in the order of the file. Integers beyond 2^53 are decimal strings. */
   readonly metadata: Readonly<Record<string, unknown>>
-  /** Type number of each value in the file, by key. */
+  /** GGUF type number of each metadata value, by key. */
   readonly metadataTypes: Readonly<Record<string, number>>
   readonly tensors: readonly Tensor[]
   /** `false` for a truncated file. */
@@ -19,32 +21,39 @@ export interface Gguf {
 
 export interface Tensor {
   readonly name: string
-  /** `F32`, `Q8_0` */
+  /** Type name, such as `F32` or `Q8_0`. */
   readonly type: string
-  /** Starts with the length of a row. */
+  /** Dimensions of the tensor, beginning with the length of a row. */
   readonly shape: readonly number[]
 }
 
 export interface GgufOptions {
-  /** Which arrays are read, by key. Others are `null`, unless they are empty. @default none */
+  /**
+   * Whether to read arrays, for all keys or by key. An array that is not read becomes `null`, unless it is
+   * empty.
+   * @default false
+   */
   readonly arrays?: boolean | ((key: string) => boolean)
-  /** Subject of error messages. @default `describeFile` of the file's name */
+  /** Description of the file in error messages. @default `describeFile` of the file's name */
   readonly label?: string
 }
 
-// Magic, version, tensor count, metadata count.
+/** Bytes of magic number, version, tensor count and metadata count. */
 const headerBytes = 24
 const versions = [2, 3]
-/** Minimum bytes of a tensor description and of a metadata entry. */
+/** Minimum size of a tensor description and of a metadata entry, in bytes. */
 const [tensorBytes, entryBytes] = [33, 14]
 const maxKeyBytes = 65_535
 const defaultAlignment = 32
-/** ggml: `GGML_MAX_DIMS`. */
+/** Equal to `GGML_MAX_DIMS` of ggml. */
 const maxDimensions = 4
 /** Estimated size of a `Tensor` in memory. */
 const tensorObjectBytes = 128
 
-/** Reads all but the weights. Throws `upstream` for a file that is not GGUF, is damaged, or has too much metadata. */
+/**
+ * Reads metadata and tensor descriptions, but no weights. Throws `upstream` if the file is not GGUF, is
+ * damaged, or has too much metadata.
+ */
 export const readGguf = (
   path: string,
   { arrays = false, label = describeFile(basename(path)) }: GgufOptions = {},
@@ -101,7 +110,7 @@ async function readEntry(
   return { key, type, value: await values.readValue(type, isArrayIncluded(key)) }
 }
 
-/** `end`: offset after its weights, counted from the first weight in the file. */
+/** `end` is the offset after the tensor's weights, counted from the first weight in the file. */
 async function readTensor(
   window: FileWindow,
   values: ValueReader,
@@ -131,7 +140,7 @@ function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf
 export const countElements = (shape: readonly number[]): number =>
   shape.reduce((all, length) => all * length, 1)
 
-/** Opens the file, and names it in errors. */
+/** Opens the file for `read`. Error messages contain `label`. */
 async function withFileWindow<T>(
   path: string,
   label: string,

@@ -1,8 +1,8 @@
-/** Detects what a GGUF file contains. Shape: Ollama `server/create.go`. */
+/** Detects what a GGUF file contains, like Ollama's `server/create.go`. */
 import { withFile } from '../ollama-store/disk.ts'
 import type { Gguf } from './gguf.ts'
 
-/** `projector`: encodes images and audio into embeddings. */
+/** A `projector` encodes images or audio into embeddings. */
 export type GgufKind = 'model' | 'projector' | 'adapter'
 
 export function detectGgufKind(metadata: Gguf['metadata']): GgufKind {

@@ -1,6 +1,6 @@
-/** Names of type numbers in GGUF files. Gaps are types that llama.cpp has removed. */
+/** Names of the type numbers in GGUF files. Missing numbers belong to types that llama.cpp has removed. */
 
-/** Storage of a tensor: elements and bytes per block. Shape: `ggml_type`. */
+/** Name, elements per block and bytes per block of each tensor type. The numbers are those of `ggml_type`. */
 export const tensorTypes: Readonly<Record<number, readonly [name: string, elements: number, bytes: number]>> =
   {
     0: ['F32', 1, 4],
@@ -40,7 +40,10 @@ export const tensorTypes: Readonly<Record<number, readonly [name: string, elemen
     42: ['Q2_0', 64, 18],
   }
 
-/** Quantization of most tensors of a file: `general.file_type`. Shape: `llama_ftype`. */
+/**
+ * Names for the value of `general.file_type`, which is the quantization of most tensors in a file. The
+ * numbers are those of `llama_ftype`.
+ */
 export const fileTypes: Readonly<Record<number, string>> = {
   0: 'F32',
   1: 'F16',

@@ -20,7 +20,10 @@ export interface UploadedGguf {
 /** Order of the layers in the manifest. */
 export const uploadKinds: readonly GgufKind[] = ['model', 'projector', 'adapter']
 
-/** Parses the files in their order. Throws `invalid_request` at the first that is no part of a model. */
+/**
+ * Parses the uploaded files in order. Throws `invalid_request` at the first file that cannot be part of a
+ * model.
+ */
 export async function* parseUploads(
   files: Readonly<Record<string, string>> = {},
   blobs: Blobs,
@@ -33,7 +36,7 @@ export async function* parseUploads(
   return uploads
 }
 
-/** Throws `invalid_request` for a file that is no adapter. */
+/** Throws `invalid_request` for a file that is not an adapter. */
 export async function* parseAdapters(
   files: CreateModelRequest['adapters'],
   blobs: Blobs,
@@ -57,7 +60,9 @@ async function parseUpload(name: string, digest: Digest, blobs: Blobs): Promise<
   return { kind, name, path, layer, details }
 }
 
-/** Throws `invalid_request` for a split file: a layer is one file. */
+/**
+ * Throws `invalid_request` for a file of a split model, since the store keeps a model's weights in one file.
+ */
 export function expectUnsplitFile(name: string, metadata: Gguf['metadata']): void {
   if (Number(metadata['split.count'] ?? 1) > 1)
     throw invalidRequest(
@@ -65,7 +70,9 @@ export function expectUnsplitFile(name: string, metadata: Gguf['metadata']): voi
     )
 }
 
-/** Accepts a `.gguf` name or GGUF magic bytes. Throws `invalid_request`. */
+/**
+ * Throws `invalid_request` unless the name ends with `.gguf` or the file begins with the GGUF magic bytes.
+ */
 export async function expectGgufFile(name: string, digest: string, blobs: Blobs): Promise<void> {
   if (name.endsWith('.gguf')) return
   const { path } = await findUploadedBlob(blobs, toDigest(digest))
@@ -87,7 +94,7 @@ async function findUploadedBlob(blobs: Blobs, digest: Digest): Promise<{ path: s
   throw invalidRequest(`open blobs/${blobName(digest)}: no such file or directory`)
 }
 
-/** Turns `upstream` into `invalid_request`: the client sent the unusable file. */
+/** Converts `upstream` errors to `invalid_request`, since the client sent the unusable file. */
 export const blameRequest = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     const { code, message } = LlmError.from(error)

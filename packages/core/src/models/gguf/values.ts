@@ -1,19 +1,25 @@
-/** Reads metadata values of a GGUF file. Shape: the GGUF specification, `gguf_metadata_value_type`. */
+/**
+ * Reads metadata values of a GGUF file. Their types are those of `gguf_metadata_value_type` in the GGUF
+ * specification.
+ */
 import { type FileWindow, UnusableFileError } from './file-window.ts'
 
-/** A hundred times the longest templates and licenses. */
+/** Limit of one text, a hundred times the longest templates and licenses. */
 const maxTextBytes = 4 * 1024 * 1024
-/** Estimated memory for the metadata of one file. The largest known vocabulary takes half. */
+/** Limit of the estimated memory for one file's metadata. The largest known vocabulary takes half of it. */
 const maxRetainedBytes = 64 * 1024 * 1024
 const slotBytes = 16
-/** Elements of all arrays in one file. A vocabulary of 256,000 has a million with its merges. */
+/**
+ * Limit of the elements in all arrays of one file. A vocabulary of 256,000 tokens has a million elements,
+ * including its merges.
+ */
 const maxElements = 8 * 1024 * 1024
 /** The format allows nested arrays, but no known file has them. */
 const maxDepth = 4
 
 const textType = 8
 const arrayType = 9
-/** Minimum bytes: a length; a type and a length. */
+/** Minimum bytes of a text (its length) and of an array (its type and length). */
 const [minTextBytes, minArrayBytes] = [8, 12]
 
 interface Scalar {
@@ -35,7 +41,7 @@ const scalars: Readonly<Record<number, Scalar>> = {
   12: { bytes: 8, read: (from, at) => from.readDoubleLE(at) },
 }
 
-/** Reads values one after the other, within a memory limit. */
+/** Reads values in the order of the file, within a memory limit. */
 export class ValueReader {
   readonly #window: FileWindow
   #retainedBytes = 0
@@ -45,7 +51,7 @@ export class ValueReader {
     this.#window = window
   }
 
-  /** @param arrays whether to keep array elements; otherwise an array is `null`, unless it is empty */
+  /** @param arrays whether to keep array elements. Otherwise an array becomes `null`, unless it is empty */
   async readValue(type: number, arrays: boolean): Promise<unknown> {
     if (type === textType) return this.readText()
     if (type === arrayType) return this.#readArray(1, arrays)
@@ -62,7 +68,7 @@ export class ValueReader {
     return this.#window.takeText(length)
   }
 
-  /** Counts memory before it is allocated. */
+  /** Counts memory before the caller allocates it. Throws `UnusableFileError` beyond the limit. */
   reserve(bytes: number): void {
     this.#retainedBytes += bytes
     if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata is too large')
@@ -105,7 +111,8 @@ export class ValueReader {
   async #readTexts(count: number): Promise<string[]> {
     const texts: string[] = []
     while (texts.length < count) {
-      // An await per element is slow: arrays have hundreds of thousands, most of them loaded.
+      // Awaiting each element would be slow. Arrays have hundreds of thousands of elements, and most are
+      // already loaded.
       const lengthRead = this.#window.load(minTextBytes)
       if (lengthRead) await lengthRead
       const length = this.#readTextLength(maxTextBytes)
@@ -134,7 +141,9 @@ export class ValueReader {
     return isRetained || count === 0 ? values : null
   }
 
-  /** Counts skipped elements, too: llama.cpp's reader keeps them all. */
+  /**
+   * Throws for too many elements. Skipped elements count, too, since llama.cpp's reader keeps all elements.
+   */
   #expectElements(count: number, bytes: number): void {
     this.#window.expectAvailable(count * bytes)
     if (this.#elements > maxElements) throw new UnusableFileError('its metadata is too large')
@@ -155,13 +164,16 @@ function scalarOf(type: number): Scalar {
   return scalar
 }
 
-/** Decimal digits for integers that a double cannot hold. */
+/** Returns decimal digits for an integer that a double cannot represent exactly. */
 function toNumberOrDigits(value: bigint): number | string {
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : String(value)
 }
 
-/** The shortest double that rounds to the single: 0.00001 instead of 0.000009999999747378752. */
+/**
+ * Returns the shortest decimal number that rounds to the given 32-bit float. For example, it returns 0.00001
+ * instead of 0.000009999999747378752.
+ */
 function toShortestDouble(single: number): number {
   if (Number.isInteger(single) && Math.abs(single) < 2 ** 24) return single
   for (let digits = 6; digits < 9; digits++) {

@@ -1,4 +1,4 @@
-/** Checks a create request before the first step. Error texts: Ollama `server/create.go`. */
+/** Checks a create request before the first step. Error texts are those of Ollama's `server/create.go`. */
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
 import { parseExactName, parseModelName } from '../ollama-store/name.ts'
@@ -54,5 +54,5 @@ function* findInfoProblems(info: Readonly<Record<string, unknown>>): Generator<s
   }
 }
 
-/** Shape: Go `fs.ValidPath`. */
+/** Follows Go's `fs.ValidPath`. */
 const isRelative = (path: string): boolean => path.split('/').every((part) => !['', '.', '..'].includes(part))

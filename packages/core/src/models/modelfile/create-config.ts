@@ -1,4 +1,4 @@
-/** The configuration blob of a new model. Key order and constants: Ollama `types/model/config.go`. */
+/** The configuration blob of a new model. Key order and constants follow Ollama's `types/model/config.go`. */
 
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import type { Weights } from '../ollama-store/weights.ts'
@@ -36,5 +36,5 @@ export function createConfig(
   }
 }
 
-/** Go's `omitempty`. */
+/** Whether the value is written. Empty values are omitted, like fields with `omitempty` in Go. */
 const isPresent = (value: unknown): boolean => (Array.isArray(value) ? value.length > 0 : Boolean(value))

@@ -1,29 +1,34 @@
-/** The request that creates a model, and the parts of the store that carry it out. */
+/** The request that creates a model, and the functions of the store that it uses. */
 import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-contracts.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { ModelfileMessage } from './defaults.ts'
 
-/** Shape: Ollama API reference, "Create a model". */
+/** Fields are those of "Create a model" in the Ollama API reference. */
 export interface CreateModelRequest {
   readonly name: string
-  /** Another model, pulled first where it is missing. Or a blob, `sha256-…`: its weights alone, without any Modelfile. */
+  /**
+   * Name of a base model, which is pulled if it is missing. A blob name, `sha256-…`, stands for uploaded
+   * weights without defaults.
+   */
   readonly from?: string
-  /** File names, and the digests of the blobs that hold these GGUF files. */
+  /** Digests of uploaded GGUF files by file name. */
   readonly files?: Readonly<Record<string, string>>
-  /** LoRA adapters, given like `files`. */
+  /** Digest of an uploaded LoRA adapter by file name. At most one adapter is supported. */
   readonly adapters?: Readonly<Record<string, string>>
   readonly template?: string
   readonly system?: string
   readonly license?: readonly string[]
   readonly parameters?: Readonly<Record<string, unknown>>
   readonly messages?: readonly ModelfileMessage[]
-  /** Rejected: models are quantized before the upload. */
+  /** Rejected if set: models must be quantized before the upload. */
   readonly quantize?: string
   readonly renderer?: string
   readonly parser?: string
-  /** Minimum version of Ollama: `0.14.0`. */
+  /** Minimum Ollama version that the model needs, such as `0.14.0`. */
   readonly requires?: string
-  /** Overrides of the model's configuration: `capabilities`, `model_family`, `context_length` and the like. */
+  /**
+   * Overrides of the model's configuration, such as `capabilities`, `model_family` or `context_length`.
+   */
   readonly info?: Readonly<Record<string, unknown>>
 }
 

@@ -60,7 +60,7 @@ async function made(spec: CreateModelRequest, more?: Partial<CreateDependencies>
   return statuses
 }
 
-/** The statuses before a failure, and its message. */
+/** Expects `createModel` to fail. Returns the statuses before the failure, and the error. */
 async function refused(
   spec: CreateModelRequest,
   more?: Partial<CreateDependencies>,
@@ -71,7 +71,7 @@ async function refused(
   } catch (error) {
     return [statuses, error as LlmError]
   }
-  throw new Error(`It was made: ${statuses}`)
+  throw new Error(`The model was created: ${statuses}`)
 }
 
 async function upload(file: string | Buffer): Promise<Digest> {
@@ -168,25 +168,25 @@ describe('from files', () => {
 
   test.each<[string, () => Promise<CreateModelRequest>, number, string]>([
     [
-      'a digest that is none',
+      'an invalid digest',
       async () => ({ name: 'x', files: { 'a.gguf': 'sha256:xyz' } }),
       1,
       'invalid digest format',
     ],
     [
-      'a blob that is not there',
+      'a missing blob',
       async () => ({ name: 'x', files: { 'a.gguf': `sha256:${'0'.repeat(64)}` } }),
       1,
       `open blobs/sha256-${'0'.repeat(64)}: no such file or directory`,
     ],
     [
-      'bytes that are no GGUF',
+      'bytes that are not GGUF',
       async () => ({ name: 'x', files: { 'a.gguf': await upload(bytes) } }),
       1,
       'supplied file was not in GGUF format',
     ],
     [
-      'bytes of no type',
+      'bytes of an unknown type',
       async () => ({ name: 'x', files: { 'a.bin': await upload(bytes) } }),
       0,
       'unknown type',
@@ -198,13 +198,13 @@ describe('from files', () => {
       'The file of the model "a.gguf" cannot be used: it was cut off, and weights are missing.',
     ],
     [
-      'part of a model',
+      'one file of a split model',
       async () => ({ name: 'x', files: { 'a.gguf': await upload(splitFile) } }),
       1,
       'split GGUF "a.gguf" cannot be stored',
     ],
     [
-      'an adapter for others',
+      'an adapter for another architecture',
       async () => ({
         name: 'x',
         files: { 'a.gguf': await upload(narrowModel) },
@@ -214,7 +214,7 @@ describe('from files', () => {
       'it is for qwen3 models, and this is a llama',
     ],
     [
-      'a model for an adapter',
+      'a model in place of an adapter',
       async () => ({
         name: 'x',
         files: { 'a.gguf': await upload(narrowModel) },
@@ -354,7 +354,7 @@ describe('from another model', () => {
     expect(await layersOf('mine')).toMatchObject([{ kind: 'model', from: 'tiny:latest' }])
   })
 
-  test('a base model that cannot be pulled is not found', async () => {
+  test('creating fails if the base model cannot be pulled', async () => {
     const [statuses, error] = await refused({ name: 'mine', from: 'nope' })
 
     expect(statuses).toEqual(['pulling manifest'])
@@ -411,7 +411,7 @@ test('a model can be recreated from its own Modelfile', async () => {
   }
 })
 
-test('lines that were removed from a shown Modelfile stay removed', async () => {
+test('lines removed from a rendered Modelfile are not inherited by the new model', async () => {
   await tiny()
   await made({
     name: 'mine',
@@ -442,7 +442,7 @@ test('a missing blob in from is a client error', async () => {
 })
 
 test('an unusable file creates nothing and is a client error', async () => {
-  // A sample: each file takes megabytes.
+  // The test takes only a sample, since each file has megabytes.
   const some = forgeries.filter((_, index) => index % 6 === 0)
   let refusals = 0
   for (const { name, bytes } of some) {
@@ -559,7 +559,7 @@ test('any request creates a model or fails as invalid input', async () => {
         (statuses) => statuses.at(-1),
         (error: LlmError) => error.code,
       )
-      // Upstream: a model that is not there cannot be pulled here.
+      // `upstream` is the error for a missing base model, since the `pull` of this test always fails.
       expect(['success', 'invalid_request', 'upstream']).toContain(outcome)
     }),
     { numRuns: 300 },

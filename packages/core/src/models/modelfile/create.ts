@@ -1,4 +1,7 @@
-/** Creates a model from another one or from files, and its Modelfile's settings. Shape: Ollama `server/create.go`. */
+/**
+ * Creates a model from a base model or files, with the settings of a Modelfile. Follows Ollama's
+ * `server/create.go`.
+ */
 import { parseDigest } from '../ollama-store/digest.ts'
 import {
   configMediaType,
@@ -17,9 +20,9 @@ import { stringifyGoJson } from './go-json.ts'
 import { expectWithinLimits, planLayers } from './layers.ts'
 
 /**
- * Yields a `Progress` per step; the last has status `success`. An uploaded blob becomes a layer without conversion.
- * Throws `invalid_request`, before the first step unless the mistake is inside a file, and whatever `pull` throws.
- * Returns without an error when the signal aborts.
+ * Yields a `Progress` per step. The last step has status `success`. An uploaded blob becomes a layer without
+ * conversion. Throws `invalid_request` before the first step if the request is invalid, or later if a file is
+ * invalid. Throws the errors of `pull`, too. Returns without an error when the signal aborts.
  */
 export async function* createModel(
   request: CreateModelRequest,
@@ -72,7 +75,7 @@ async function* createLayers(
   yield { status: 'success' }
 }
 
-/** Turns `from: 'sha256-…'`, which Modelfiles use for uploaded weights, into one file of that name. */
+/** Converts `from: 'sha256-…'` to an uploaded file. Modelfiles refer to uploaded weights this way. */
 function resolveBlobSource({ from, ...spec }: CreateModelRequest): CreateModelRequest {
   if (from === undefined) return spec
   const digest = parseDigest(from)

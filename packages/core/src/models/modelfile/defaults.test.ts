@@ -40,7 +40,7 @@ test.each<[asked: object, parameters: object, maxTokens: number | undefined]>([
   [{ defaultMaxTokens: 16 }, { num_predict: 24 }, 24],
   [{ defaultMaxTokens: 16 }, { num_predict: -1 }, undefined],
   [{ defaultMaxTokens: 16, maxTokens: 5 }, { num_predict: 24 }, 5],
-])('asked %j, a model with the parameters %j says at most %s tokens', (asked, parameters, maxTokens) => {
+])('a request with %j to a model with %j gets at most %s tokens', (asked, parameters, maxTokens) => {
   const request = applyDefaults({ ...text(), ...asked }, { ...defaults, parameters: { ...parameters } })
 
   expect(request.maxTokens).toBe(maxTokens)

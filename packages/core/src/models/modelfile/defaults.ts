@@ -1,15 +1,18 @@
-/** The defaults that a Modelfile sets, and how they become part of a request. */
+/** Modelfile defaults, and how they are applied to a request. */
 import type { GenerateRequest, Message } from '../../engine/request.ts'
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import { parseParameters, toContextSize, toSampling, toStops } from './parameters.ts'
 
 export interface ModelfileDefaults {
-  /** Go template; replaces the chat template of the weights. */
+  /** Go template that replaces the chat template of the GGUF file. */
   readonly template?: string
   readonly system?: string
-  /** Keys of the Ollama API: `{ temperature: 0, stop: ['</s>'] }`. Values are validated when they are used. */
+  /**
+   * Parameters by their Ollama names: `{ temperature: 0, stop: ['</s>'] }`. Each request validates the
+   * values.
+   */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** Messages that open every conversation. */
+  /** Messages at the start of every conversation. */
   readonly messages: readonly ModelfileMessage[]
   readonly license: readonly string[]
 }
@@ -19,15 +22,15 @@ export interface ModelfileMessage {
   readonly content: string
 }
 
-/** Shown for a model without a template, and treated as none when a shown Modelfile is used again. */
+/** Template that a rendered Modelfile shows for a model without a template. Creating a model ignores it. */
 export const placeholderTemplate = '{{ .Prompt }}'
 
-/** Defaults of a standalone file. */
+/** Defaults of a standalone GGUF file. */
 export const emptyDefaults: ModelfileDefaults = { parameters: {}, messages: [], license: [] }
 
 /**
- * Drops the Go template of models with a renderer, and of gpt-oss, whose template does not match its model's output.
- * Both use the chat template of the weights.
+ * Drops the Go template of models with a `renderer`, and of gpt-oss. The Go template of gpt-oss does not
+ * match the output of the model. All these models use the chat template of the GGUF file instead.
  */
 export function resolveDefaults({
   defaults = emptyDefaults,
@@ -42,7 +45,8 @@ export function resolveDefaults({
 }
 
 /**
- * Fills a request: its own values first, then the Modelfile's, then the dialect's defaults. Invalid parameters are ignored.
+ * Fills missing values of a request from the Modelfile, and then from the defaults of the dialect. Invalid
+ * parameters are ignored.
  * @param maxContextSize upper limit of the context size that a Modelfile can set, in tokens
  */
 export function applyDefaults(

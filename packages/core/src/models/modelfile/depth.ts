@@ -1,9 +1,9 @@
-/** The nesting limit of JSON: recursive functions would overflow the stack. */
+/** The nesting limit of JSON values. Recursive functions could overflow the stack beyond it. */
 
 /** Equals the limit of request bodies. */
 export const maxDepth = 128
 
-/** Counts nested objects and arrays. */
+/** Whether objects and arrays are nested deeper than `levels`. */
 export const isDeeperThan = (value: unknown, levels = maxDepth): boolean =>
   typeof value === 'object' &&
   value !== null &&

@@ -1,4 +1,4 @@
-/** JSON with the bytes, and so the digest, that Ollama would write. Shape: Go `encoding/json`. */
+/** Writes the same bytes as Go's `encoding/json`, so that digests equal those of Ollama. */
 import { invalidRequest } from '../../errors.ts'
 import { maxDepth } from './depth.ts'
 

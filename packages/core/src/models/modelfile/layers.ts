@@ -1,4 +1,4 @@
-/** Plans the layers of a new model that hold its Modelfile's settings. */
+/** Plans which layers a new model inherits from its base model, and which layers contain its own settings. */
 import { LlmError } from '../../errors.ts'
 import { digestOf } from '../ollama-store/digest.ts'
 import {
@@ -14,15 +14,18 @@ import { placeholderTemplate } from './defaults.ts'
 import { sortKeys, stringifyGoJson } from './go-json.ts'
 
 export interface LayerPlan {
-  /** Layers of the base model. */
+  /** Layers that the new model shares with its base model. */
   readonly inherited: readonly Layer[]
   readonly added: readonly (readonly [LayerKind, string])[]
 }
 
-/** In the order of the manifest. */
+/** Layer kinds in their order in the manifest. */
 const modelfileLayerKinds = ['template', 'system', 'license', 'params', 'messages'] as const
 
-/** Settings of the request replace those of the base model; licenses are added. */
+/**
+ * Settings in the request replace those of the base model. Parameters are merged by name, and licenses are
+ * added.
+ */
 export function planLayers(spec: CreateModelRequest, { layers, parameters }: Weights): LayerPlan {
   const all = { ...parameters, ...spec.parameters }
   const texts: Readonly<Partial<Record<LayerKind, string>>> = {
@@ -50,7 +53,7 @@ export function planLayers(spec: CreateModelRequest, { layers, parameters }: Wei
   return { inherited, added }
 }
 
-/** Throws `too_large` for texts that `ManifestReader` would reject later. */
+/** Throws `too_large` if `ManifestReader` would reject the texts later because of their size. */
 export function expectWithinLimits({ inherited, added }: LayerPlan, config: string): void {
   const before = inherited.filter(({ mediaType }) => textKinds.includes(layerKindOf(mediaType)))
   const texts = [config, ...added.map(([, text]) => text)]

@@ -1,4 +1,4 @@
-/** Parses the values of `PARAMETER` lines. Shape: Ollama `api/types.go`, `Options` and `FormatParams`. */
+/** Parses the values of `PARAMETER` lines, like `FormatParams` and `Options` in Ollama's `api/types.go`. */
 import { invalidRequest } from '../../errors.ts'
 
 type ParameterType = 'int' | 'float' | 'bool' | 'texts'
@@ -26,7 +26,7 @@ const parameterTypes: Readonly<Record<string, ParameterType>> = {
   stop: 'texts',
 }
 
-/** Former parameters that Modelfiles still contain. */
+/** Former parameters of Ollama. Old Modelfiles still contain them. */
 const removedParameters: readonly string[] = [
   'penalize_newline',
   'low_vram',
@@ -39,11 +39,14 @@ const removedParameters: readonly string[] = [
   'mirostat_eta',
 ]
 
-/** Shape: Go `strconv.ParseBool`. */
+/** The texts that Go's `strconv.ParseBool` accepts. */
 const trueTexts: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseTexts: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
-/** A repeated parameter replaces the earlier value; a repeated `stop` is added. Throws `invalid_request`. */
+/**
+ * A repeated parameter replaces the earlier value, but `stop` values are collected. Throws `invalid_request`
+ * for an unknown name or an invalid value.
+ */
 export function addParameter(
   file: { readonly parameters: Record<string, unknown>; readonly ignored: string[] },
   name: string,

@@ -69,7 +69,7 @@ describe('commands', () => {
     ['PARAMETER  temperature\n', 'unexpected EOF'],
     ['PARAMETER top-p 1', 'unexpected EOF'],
     ['REQUIRES new', 'requires must be a valid semver (e.g. 0.14.0)'],
-  ])('%j is refused', (text, problem) => {
+  ])('%j is rejected', (text, problem) => {
     expect(() => parseModelfile(`FROM tiny\r\n\r\n${text}`)).toThrow(
       expect.objectContaining({ code: 'invalid_request', message: expect.stringContaining(problem) }),
     )
@@ -93,14 +93,14 @@ describe('values', () => {
     ['over several lines', '"one\n\n two"', 'one\n\n two'],
     ['in three quotes', '"""one\n"two"\n"""', 'one\n"two"\n'],
     ['with quotes within', '"a" and "b"', 'a" and "b'],
-    ['that end only where a line does', '"""a""" b\nc"""', 'a""" b\nc'],
-    ['quoted, with blanks behind', '"a"  \t', 'a'],
-    ['in single quotes, which are none', "'a'", "'a'"],
-    ['with a backslash, which is one', '"a\\nb"', 'a\\nb'],
-    ['with nothing', '""', ''],
-    ['with nothing in three quotes', '""""""', ''],
+    ['with quotes that close only at the end of a line', '"""a""" b\nc"""', 'a""" b\nc'],
+    ['quoted, with trailing blanks', '"a"  \t', 'a'],
+    ['in single quotes, which are part of the value', "'a'", "'a'"],
+    ['with a backslash, which escapes nothing', '"a\\nb"', 'a\\nb'],
+    ['empty', '""', ''],
+    ['empty in three quotes', '""""""', ''],
     ['with a carriage return in quotes', '"a\r\nb"', 'a\r\nb'],
-    ['with characters that are not seen', 'a\u200Db\u00A0c', 'a\u200Db\u00A0c'],
+    ['with invisible characters', 'a\u200Db\u00A0c', 'a\u200Db\u00A0c'],
   ])('%s', (_, text, value) => {
     expect(parsed(`SYSTEM ${text}`)).toMatchObject({ system: value })
     expect(parsed(`SYSTEM ${text}\nLICENSE MIT`)).toMatchObject({ system: value, license: ['MIT'] })
@@ -130,9 +130,9 @@ describe('encodings', () => {
 
   test.each([
     ['UTF-8', Buffer.from(text)],
-    ['UTF-8 with a mark', Buffer.from(`\uFEFF${text}`)],
-    ['UTF-16, the low byte first', utf16],
-    ['UTF-16, the high byte first', Buffer.from(utf16).swap16()],
+    ['UTF-8 with a byte order mark', Buffer.from(`\uFEFF${text}`)],
+    ['UTF-16, little-endian', utf16],
+    ['UTF-16, big-endian', Buffer.from(utf16).swap16()],
   ])('%s', (_, bytes) => {
     expect(parseModelfile(bytes)).toMatchObject({ from: ['tiny'], system: 'é🙂' })
   })

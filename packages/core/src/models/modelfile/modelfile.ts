@@ -1,10 +1,10 @@
-/** Parses and prints Modelfiles. Shape: Ollama `parser/parser.go`, `docs/modelfile.mdx`. */
+/** Parses and prints Modelfiles. Follows Ollama's `parser/parser.go` and `docs/modelfile.mdx`. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import type { ModelfileDefaults, ModelfileMessage } from './defaults.ts'
 import { addParameter } from './modelfile-parameters.ts'
 
 export interface Modelfile extends ModelfileDefaults {
-  /** A model name, or paths: weights first, then projectors. */
+  /** A model name, or the path of the weights and then the paths of projectors. */
   readonly from: readonly string[]
   /** Path of a LoRA adapter. */
   readonly adapter?: string
@@ -12,13 +12,13 @@ export interface Modelfile extends ModelfileDefaults {
   readonly draft?: string
   readonly renderer?: string
   readonly parser?: string
-  /** Minimum version of Ollama: `0.14.0`. */
+  /** Minimum Ollama version that the model needs, such as `0.14.0`. */
   readonly requires?: string
-  /** Names of former parameters in the text; they are not in `parameters`. */
+  /** Names of former Ollama parameters in the Modelfile. `parameters` does not contain them. */
   readonly ignored: readonly string[]
 }
 
-/** Throws `invalid_request` with the line number. */
+/** Throws `invalid_request`. The message contains the line number of an unknown command or role. */
 export function parseModelfile(source: string | Uint8Array): Modelfile {
   const file: ModelfileDraft = { from: [], parameters: {}, license: [], messages: [], ignored: [] }
   for (const command of parseCommands(typeof source === 'string' ? source : decodeText(source)))
@@ -28,8 +28,9 @@ export function parseModelfile(source: string | Uint8Array): Modelfile {
 }
 
 /**
- * Parses back to the same Modelfile, unless a line inside a value ends with `"""`, which no Modelfile can express.
- * Parameters and roles whose names are not words are left out: they could inject lines.
+ * The printed text parses back to the same Modelfile, unless a line inside a value ends with `"""`. No
+ * Modelfile can express such a value. A parameter name or role that is not a word could inject lines, so its
+ * line is left out.
  */
 export function printModelfile(file: Omit<Modelfile, 'ignored'>): string {
   const formatLine = (command: string, value: string | undefined): readonly string[] =>
@@ -68,7 +69,7 @@ type ModelfileDraft = { -readonly [key in keyof Modelfile]: Modelfile[key] } & {
 interface ModelfileCommand {
   readonly name: CommandName
   readonly line: number
-  /** First word of a `PARAMETER` or `MESSAGE`: its name or role. */
+  /** Parameter name or message role. Empty for other commands. */
   readonly word: string
   readonly value: string
 }
@@ -95,12 +96,12 @@ const commandHandlers = {
 type CommandName = keyof typeof commandHandlers
 
 const roles: readonly string[] = ['system', 'user', 'assistant']
-/** Go's semver: minor and patch are optional. */
+/** Versions as in Go's `semver` package. The `v`, the minor and the patch version are optional. */
 const semver = /^v?\d+(\.\d+(\.\d+(-[\w.-]+)?(\+[\w.-]+)?)?)?$/
 
-/** One command per line; a quoted value can span several. */
+/** Yields one command per line. A quoted value can span several lines. */
 function* parseCommands(text: string): Generator<ModelfileCommand> {
-  // Every second element is the line break after the one before.
+  // Lines have even indexes, and line breaks have odd indexes.
   const lines = text.split(/(\r\n|\n|\r)/)
   for (let at = 0; at < lines.length; at += 2) {
     const line = (lines[at] ?? '').replace(/^[ \t]+/, '')
@@ -124,7 +125,7 @@ function* parseCommands(text: string): Generator<ModelfileCommand> {
   }
 }
 
-/** @param isLast whether the text ends without a line break */
+/** @param isLast whether this is the last line, without a line break after it */
 function parseHead(
   text: string,
   line: number,
@@ -143,7 +144,7 @@ function parseHead(
 
 const isCommand = (name: string): name is CommandName => Object.hasOwn(commandHandlers, name)
 
-/** Detects UTF-16 by its byte order mark. @default UTF-8 */
+/** Decodes UTF-16 if the text begins with its byte order mark, else UTF-8. */
 function decodeText(bytes: Uint8Array): string {
   const [first, second] = bytes
   const encoding =
@@ -151,7 +152,7 @@ function decodeText(bytes: Uint8Array): string {
   return new TextDecoder(encoding).decode(bytes)
 }
 
-/** Quotes only where it is needed; `"""` for values that contain quotes. */
+/** Adds quotes only if the value needs them. A value that contains quotes gets `"""`. */
 function quote(value: string): string {
   if (value !== '' && !/[\r\n]|^"/.test(value) && value.trim() === value) return value
   const quotes = value.includes('"') ? '"""' : '"'
@@ -163,7 +164,7 @@ const isWord = (name: string): boolean => /^\w+$/.test(name)
 const formatValue = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
 
-/** `"a", "b", or "c"` */
+/** Formats words as `"a", "b", or "c"`. */
 const formatList = (words: readonly string[]): string =>
   `${words
     .slice(0, -1)

@@ -32,7 +32,7 @@ test('invalid and unknown parameters of a model are reported and dropped', () =>
   ])
 })
 
-test('a model can have a single stop sequence', () => {
+test('a single stop sequence can be a string', () => {
   expect(parseParameters({ stop: 'x' })).toEqual({ parameters: { stop: ['x'] }, problems: [] })
 })
 

@@ -1,12 +1,15 @@
 /**
- * Names and ranges of the parameters of Modelfiles and Ollama requests. Parameters that only change speed are accepted and
- * ignored, and so are unknown ones. Shape: Ollama API reference, "Valid parameters and values".
+ * Parameters of Modelfiles and Ollama requests, as in "Valid parameters and values" of the Ollama API
+ * reference. Unknown parameters, and parameters that only change speed, are accepted and ignored.
  */
 import { z } from 'zod'
 import type { Sampling } from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'
 
-/** Rejects lone surrogates: they would match inside a character, and leave its other half in the output. */
+/**
+ * Rejects lone surrogates. A lone surrogate would match half a character and leave the other half in the
+ * output.
+ */
 export const StopSequence = z
   .string()
   .max(limits.stopLength)
@@ -31,17 +34,17 @@ export const ModelParameters = z.object({
   top_k: optional(integer(0)),
   top_p: optional(z.number().min(0).max(1)),
   min_p: optional(z.number().min(0).max(1)),
-  // A negative seed means a random one for each request.
+  // With a negative seed, each request gets a random seed.
   seed: optional(integer(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
   repeat_penalty: optional(z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)),
   repeat_last_n: optional(integer(-1)),
   presence_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
   frequency_penalty: optional(z.number().min(-limits.penalty).max(limits.penalty)),
-  // Stops at the first invalid element: a list may have a million.
+  // Checks the length of the list before its elements, since a client can send a million elements.
   stop: optional(z.array(z.unknown()).max(limits.stops).pipe(z.array(StopSequence))),
   num_predict: optional(integer()),
   num_ctx: optional(integer(-limits.int32, limits.context)),
-  // node-llama-cpp has no such sampler.
+  // node-llama-cpp has no sampler for `typical_p`.
   typical_p: optional(
     z.number().refine((value) => value === 1, {
       params: { issue: 'unsupported' },
@@ -59,7 +62,9 @@ export const ModelParameters = z.object({
 })
 export type ModelParameters = z.output<typeof ModelParameters>
 
-/** Validated parameters of a stored Modelfile, and a sentence about each that is unknown or invalid. */
+/**
+ * Validates the parameters of a stored Modelfile. Returns a message for each unknown or invalid parameter.
+ */
 export function parseParameters(values: Readonly<Record<string, unknown>>): {
   readonly parameters: ModelParameters
   readonly problems: readonly string[]
@@ -77,7 +82,7 @@ export function parseParameters(values: Readonly<Record<string, unknown>>): {
   return { parameters: validated, problems }
 }
 
-/** Yields a sentence about each invalid value. Unknown parameters are ignored. */
+/** Yields a message for each invalid value. Unknown parameters are ignored. */
 export function* findParameterProblems(values: Readonly<Record<string, unknown>>): Generator<string> {
   for (const [name, value] of Object.entries(values)) {
     const { problem } = parseParameter(name, value)
@@ -92,14 +97,14 @@ function parseParameter(
   value: unknown,
 ): { readonly data?: unknown; readonly problem?: string } {
   if (!isKnown(name)) return {}
-  // Modelfiles of other tools may hold a single stop sequence.
+  // Modelfiles of other tools may contain a single stop sequence as a string.
   const { data, error } = ModelParameters.shape[name].safeParse(
     name === 'stop' && typeof value === 'string' ? [value] : value,
   )
   return error ? { problem: `\`${name}\` is wrong: ${error.issues[0]?.message}` } : { data }
 }
 
-/** Ollama's defaults. */
+/** Sampling defaults of Ollama. */
 export const defaultOllamaSampling = {
   temperature: 0.8,
   topK: 40,
@@ -107,7 +112,7 @@ export const defaultOllamaSampling = {
   minP: 0,
 } as const satisfies Sampling
 
-/** Sets only the parameters that are given. */
+/** Converts Ollama parameters to sampling options. Absent parameters stay absent. */
 export function toSampling({ seed, ...parameters }: ModelParameters): Sampling {
   const sampling: { [Key in keyof Sampling]: Sampling[Key] | undefined } = {
     temperature: parameters.temperature,
@@ -123,7 +128,7 @@ export function toSampling({ seed, ...parameters }: ModelParameters): Sampling {
   return Object.fromEntries(Object.entries(sampling).filter(([, value]) => value !== undefined))
 }
 
-/** Drops empty sequences, which would end every answer at once. `undefined` if only those were given. */
+/** Drops empty stop sequences, which would end every answer at once. Returns `undefined` if all are empty. */
 export function toStops({ stop }: ModelParameters): readonly string[] | undefined {
   const stops = stop?.filter((text) => text !== '')
   return stop?.length && !stops?.length ? undefined : stops
@@ -132,6 +137,6 @@ export function toStops({ stop }: ModelParameters): readonly string[] | undefine
 /** Lower limit of a context, in tokens. */
 const minContextSize = 16
 
-/** `undefined` where the server chooses. */
+/** Returns `undefined` if the server must choose the context size. */
 export const toContextSize = ({ num_ctx: size = 0 }: ModelParameters): number | undefined =>
   size > 0 ? Math.max(minContextSize, size) : undefined

@@ -1,16 +1,20 @@
-/** Renders Modelfiles and parameters. Shape: Ollama `server/routes.go`, `GetModelInfo`; `server/images.go`, `Model.String`. */
+/**
+ * Renders Modelfiles and parameters. Follows `GetModelInfo` in Ollama's `server/routes.go` and `Model.String`
+ * in `server/images.go`.
+ */
 import { basename } from 'node:path'
 import type { Model } from '../model.ts'
 import { parseDigest } from '../ollama-store/digest.ts'
 import { emptyDefaults, type ModelfileDefaults, placeholderTemplate } from './defaults.ts'
 import { printModelfile } from './modelfile.ts'
 
-/** The fields of a model that its Modelfile shows. */
+/** Fields of a model that its rendered Modelfile contains. */
 export type ShownModel = Pick<Model, 'name' | 'path' | 'projectors' | 'adapters' | 'defaults' | 'config'>
 
 /**
- * A Modelfile that creates the same model again. Lines that a user removes stay removed, since `FROM` names blobs instead of
- * the model. Blobs are shown without their folder: clients must not learn paths of the server.
+ * Renders a Modelfile that creates the same model again. `FROM` names blobs instead of the model, so a model
+ * does not inherit lines that a user removed. Blobs are shown without their folder, since clients must not
+ * learn server paths.
  */
 export function renderModelfile(model: ShownModel): string {
   const { name, path, projectors = [], adapters = [], defaults = emptyDefaults, config = {} } = model
@@ -29,7 +33,7 @@ export function renderModelfile(model: ShownModel): string {
     printModelfile({
       ...defaults,
       template: defaults.template ?? placeholderTemplate,
-      // A standalone file has no Modelfile to inherit.
+      // A standalone file is not a blob, so `FROM` is its model name. It has no Modelfile to inherit.
       from: blobs.length > projectors.length ? blobs : [name],
       ...(adapter && { adapter }),
       ...(renderer && { renderer }),
@@ -39,13 +43,13 @@ export function renderModelfile(model: ShownModel): string {
   )
 }
 
-/** Empty for a file that is no blob. */
+/** Returns an empty list for a file that is not a blob. */
 function blobFileName(path: string): readonly string[] {
   const file = basename(path)
   return parseDigest(file) ? [file] : []
 }
 
-/** One line per value: the name padded to 30 columns, texts quoted as in Go. */
+/** Renders one line per value. Names are padded to 30 columns, and texts are quoted as in Go. */
 export const renderParameters = (parameters: ModelfileDefaults['parameters']): string =>
   Object.entries(parameters)
     .flatMap(([name, value]) => [value].flat().map((one) => `${name.padEnd(30)} ${quoteGoText(one)}`))
@@ -68,7 +72,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '\v': '\\v',
 }
 
-/** Shape: Go `strconv.Quote`. */
+/** Escapes a character like Go's `strconv.Quote`. */
 function escapeGoCharacter(character: string): string {
   const code = character.codePointAt(0) ?? 0
   if (shortEscapes[character] !== undefined) return shortEscapes[character]

@@ -129,7 +129,7 @@ test('a slow writer blocks neither a download nor another writer', async () => {
   const bytes = new TransformStream<Uint8Array, Uint8Array>()
   const sender = bytes.writable.getWriter()
   const slow = blobs.write(digest, bytes.readable, signal)
-  // The writer pulls it.
+  // This write resolves when the store has read the bytes.
   await sender.write(Buffer.from('the'))
 
   expect(await blobs.withDownloadLock(digest, AbortSignal.timeout(2_000), async () => 'locked')).toBe(
@@ -260,7 +260,7 @@ test('the reservation of an abandoned download expires', async () => {
   await expect(blobs.expectSpace(100)).resolves.toBeUndefined()
 })
 
-test('a copy larger than the free disk space is rejected first', async () => {
+test('more bytes than the free disk space are rejected', async () => {
   await expect(new BlobStore([root]).expectSpace(2 ** 52)).rejects.toMatchObject({ code: 'too_large' })
 })
 

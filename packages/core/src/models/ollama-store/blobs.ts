@@ -1,4 +1,4 @@
-/** Content-addressed files on disk. Shape: `blobs/` of Ollama's store. */
+/** Content-addressed files on disk, laid out like `blobs/` in Ollama's store. */
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
@@ -12,20 +12,22 @@ import { DiskSpace } from './disk-space.ts'
 import type { Blobs } from './store-contracts.ts'
 
 export interface BlobOptions {
-  /** Limit of all files in `blobs/`, including those of other processes. @default unlimited */
+  /**
+   * Limit of the total size of `blobs/`, in bytes. Files of other processes count, too. @default unlimited
+   */
   readonly maxBytes?: number
 }
 
-/** Bytes per read, write and hash: about 1 ms of work. */
+/** Bytes to read, write or hash at once, about 1 ms of work. */
 const pieceBytes = 512 * 1024
-/** Bytes between two looks at what other processes have written. */
+/** Bytes to write between two checks of the limit. Other processes may also have written in the meantime. */
 const bytesBetweenBudgetChecks = 64 * 1024 * 1024
 
 export class BlobStore implements Blobs {
   readonly #folders: readonly string[]
   readonly #diskSpace: DiskSpace
 
-  /** @param roots folders that contain `blobs/`; only the first is written to */
+  /** @param roots folders that contain `blobs/`. The store writes to the first folder only */
   constructor(roots: readonly string[], { maxBytes = Number.POSITIVE_INFINITY }: BlobOptions = {}) {
     this.#folders = roots.map((root) => join(root, 'blobs'))
     this.#diskSpace = new DiskSpace(maxBytes)
@@ -115,8 +117,8 @@ export class BlobStore implements Blobs {
   }
 
   /**
-   * All files in the writable folder. Temporary files have no digest. Each file of a download has the date of the newest
-   * one, including its lock.
+   * Lists blobs, downloads and temporary files in the writable folder. Temporary files have no digest. All
+   * files of a download, including its lock, get the date of the newest of them.
    */
   async list(): Promise<
     readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]
@@ -137,7 +139,7 @@ export class BlobStore implements Blobs {
     return all.map((one) => ({ ...one, modifiedAt: newest.get(downloadKeyOf(one.path)) ?? one.modifiedAt }))
   }
 
-  /** When a blob of the writable folder was written or last touched. */
+  /** Returns when a blob in the writable folder was written or last touched. */
   async writtenAt(digest: Digest): Promise<Date | undefined> {
     const [folder] = this.#folders
     return folder === undefined ? undefined : (await statOf(join(folder, blobName(digest))))?.mtime
@@ -148,10 +150,13 @@ export class BlobStore implements Blobs {
     if (folder !== undefined) await rm(join(folder, blobName(digest)), { force: true })
   }
 
-  /** Writes to a temporary file first: slow writers block no one, and visible blobs are complete. */
+  /**
+   * Writes to a temporary file first. So slow writers do not block others, and every visible blob is
+   * complete.
+   */
   async #put(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): ReturnType<Blobs['add']> {
     const folder = await this.#ensureFolder()
-    // No blob has such a name: `prune` removes the file if it is left behind.
+    // No blob has this name, so `prune` removes the file if it is left behind.
     const path = join(folder, `sha256-${randomUUID()}`)
     try {
       const { digest, sizeBytes } = await withFile(path, 'wx', (file) =>
@@ -212,7 +217,7 @@ async function* streamOnce<T>(item: T): AsyncGenerator<T> {
   yield item
 }
 
-/** Opens the file with the first read, so that ending the iteration always closes it. */
+/** Opens the file at the first read, so that ending the iteration always closes the file. */
 async function* readChunks(path: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(path, { highWaterMark: pieceBytes })
 }
@@ -227,12 +232,12 @@ async function* iterateUntilAborted<T>(signal: AbortSignal, items: AsyncIterable
       yield value
     }
   } finally {
-    // Not awaited: a stalled source may never return.
+    // The result is not awaited, since a stalled source may never settle it.
     iterator.return?.().catch(() => {})
   }
 }
 
-/** The same key for all parts of a download and its lock. */
+/** Returns the same key for all files of a download, including its lock. */
 const downloadKeyOf = (path: string): string => path.replace(/(?:-partial(?:-\d+)?|\.lock)$/, ' download')
 
 async function digestOfFile(file: FileHandle, signal: AbortSignal): Promise<Digest> {

@@ -1,4 +1,4 @@
-/** Results of reading files, cached up to an estimated size in memory. */
+/** Caches the results of file reads, up to an estimated size in memory. */
 import type { LRUCache } from 'lru-cache'
 
 const maxBytes = 64 * 1024 * 1024
@@ -12,7 +12,10 @@ export class ByteCache<T> {
   readonly #isPermanentFailure: (error: unknown) => boolean
   #outcomes: Promise<LRUCache<string, Outcome<T>, Read<T>>> | undefined
 
-  /** @param isPermanentFailure whether to cache an error, because another read would fail in the same way. @default never */
+  /**
+   * @param isPermanentFailure whether to cache an error, because another read would fail in the same way.
+   *   @default never
+   */
   constructor(isPermanentFailure: (error: unknown) => boolean = () => false) {
     this.#isPermanentFailure = isPermanentFailure
   }
@@ -25,7 +28,7 @@ export class ByteCache<T> {
     return outcome.value
   }
 
-  /** The package is imported with the first read: starting an app does not load it. */
+  /** Imports `lru-cache` for the first read, so that an app starts without it. */
   async #createCache(): Promise<LRUCache<string, Outcome<T>, Read<T>>> {
     const { LRUCache } = await import('lru-cache')
     return new LRUCache<string, Outcome<T>, Read<T>>({
@@ -48,7 +51,7 @@ export class ByteCache<T> {
 
 const slotBytes = 16
 
-/** Size of a JSON value. */
+/** Estimates the memory of a JSON value. */
 function estimateBytes(value: unknown): number {
   if (typeof value === 'string') return slotBytes + 2 * value.length
   if (typeof value !== 'object' || value === null) return slotBytes

@@ -19,12 +19,12 @@ test('the digest of bytes is that of their text', () => {
 test.each([
   ...['', hex, `sha256:${hex}0`, `sha256:${hex.slice(1)}`, `sha256:${hex}\n`, ` sha256:${hex}`, `md5:${hex}`],
   ...[`sha256/${hex}`, `sha256:../../${hex.slice(6)}`, `sha256:${hex.replace('b', 'g')}`],
-])('%j is none', (text) => {
+])('%j is no digest', (text) => {
   expect(parseDigest(text)).toBeUndefined()
   expect(() => toDigest(text)).toThrow('invalid digest format')
 })
 
-test('any input yields a file name of digits or none', () => {
+test('any text is rejected or yields a file name of hexadecimal digits', () => {
   const near = fc
     .tuple(fc.constantFrom('sha256:', 'sha256-', ''), fc.string({ maxLength: 70 }))
     .map((two) => two.join(''))

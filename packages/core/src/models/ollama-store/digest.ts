@@ -1,4 +1,7 @@
-/** Digests. Only this file turns text into one, so that no other text becomes part of a path. */
+/**
+ * SHA-256 digests. Only this file converts text to a `Digest`, so that no unchecked text becomes part of a
+ * path.
+ */
 import { createHash } from 'node:crypto'
 import { invalidRequest } from '../../errors.ts'
 
@@ -8,13 +11,13 @@ declare const brand: unique symbol
 
 const pattern = /^sha256[:-]([0-9a-f]{64})$/i
 
-/** `undefined` for text that is no digest. Accepts `-` for the colon, as in file names. */
+/** Returns `undefined` for text that is not a digest. Accepts `-` instead of the colon, as in file names. */
 export function parseDigest(text: string): Digest | undefined {
   const digits = pattern.exec(text)?.[1]
   return digits === undefined ? undefined : digestOfHex(digits)
 }
 
-/** Throws `invalid_request`. */
+/** Throws `invalid_request` for text that is not a digest. */
 export function toDigest(text: string): Digest {
   const digest = parseDigest(text)
   if (digest) return digest
@@ -30,5 +33,5 @@ export const digestOfHex = (hex: string): Digest => `sha256:${hex.toLowerCase()}
 /** The 64 digits without `sha256:`, as clients see them. */
 export const hexOf = (digest: Digest): string => digest.slice('sha256:'.length)
 
-/** File name in `blobs/`. */
+/** File name of a blob in `blobs/`. */
 export const blobName = (digest: Digest): string => `sha256-${hexOf(digest)}`

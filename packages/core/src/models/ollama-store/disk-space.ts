@@ -9,25 +9,26 @@ import { statOf } from './disk.ts'
 export class DiskSpace {
   readonly #maxBytes: number
 
-  /** @param maxBytes limit of all files in the folder */
+  /** @param maxBytes limit of the total size of the folder */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes until the limit; negative beyond it. */
+  /** Returns how many bytes are left until the limit. The number is negative beyond the limit. */
   async remainingBytes(folder: string): Promise<number> {
     if (this.#maxBytes === Number.POSITIVE_INFINITY) return this.#maxBytes
     return this.#maxBytes - (await measureDiskUsage(folder)).bytes
   }
 
-  /** Throws `too_large` where the limit or the disk has no space for `bytes` more. */
+  /** Throws `too_large` if the limit or the disk has no space for `bytes` more bytes. */
   async expectSpace(folder: string, bytes: number): Promise<void> {
     await this.#expectSpace(folder, await measureDiskUsage(folder), bytes, bytes)
   }
 
   /**
-   * Extends the partial file of a download to its full length, atomically: two downloads cannot both get the last bytes.
-   * The reservation lasts while the download's lock is held. Throws `too_large`.
+   * Extends the partial file of a download to its full length. A lock prevents two downloads from both
+   * reserving the last bytes. The reservation lasts as long as the caller holds the download's lock. Throws
+   * `too_large`.
    */
   async reserve(path: string, sizeBytes: number, signal: AbortSignal): Promise<void> {
     const folder = dirname(path)
@@ -78,6 +79,6 @@ async function measureDiskUsage(folder: string, except?: string): Promise<DiskUs
   return { bytes, unwrittenBytes }
 }
 
-/** Partial downloads are sparse files of full length. */
+/** Bytes that a file occupies on disk. A partial download is a sparse file of full length. */
 const allocatedBytes = ({ size, blocks }: Stats): number =>
   process.platform === 'win32' ? size : Math.min(size, blocks * 512)

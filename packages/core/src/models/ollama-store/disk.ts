@@ -3,7 +3,10 @@ import type { Stats } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { invalidRequest, LlmError } from '../../errors.ts'
 
-/** Converts file system errors (disk full, no permission, name too long) to `LlmError`. Returns other errors unchanged. */
+/**
+ * Converts file system errors (disk full, no permission, name too long) to `LlmError`. Returns other errors
+ * unchanged.
+ */
 export function toDiskError(cause: unknown): unknown {
   const { code } = (cause ?? {}) as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
@@ -17,7 +20,7 @@ export function toDiskError(cause: unknown): unknown {
 export const readOnlyError = (cause?: unknown): LlmError =>
   new LlmError('permission', 'The folder of the models cannot be written to.', {}, { cause })
 
-/** `undefined` for a file that is missing or cannot be reached. */
+/** Returns `undefined` for a file that is missing or cannot be reached. */
 export const statOf = (path: string): Promise<Stats | undefined> => stat(path).catch(() => undefined)
 
 export async function withFile<T>(
@@ -45,7 +48,7 @@ export async function writeAll(file: FileHandle, bytes: Uint8Array, position?: n
   }
 }
 
-/** Makes a rename survive a power loss. Does nothing where the system cannot open folders. */
+/** Makes a rename survive a power loss. Does nothing if the system cannot open folders. */
 export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path).catch(() => undefined)
   await folder?.sync().catch(() => undefined)

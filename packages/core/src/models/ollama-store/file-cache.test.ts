@@ -11,7 +11,7 @@ const model = (digest: string) => ({
   isBuiltIn: false,
 })
 
-test('at most 64 MB are cached, least recently used first out', async () => {
+test('at most 64 MB are cached, and the least recently used result is evicted first', async () => {
   const read: string[] = []
   const cache = new FileCache(async ({ digest }) => {
     read.push(digest)

@@ -1,4 +1,4 @@
-/** Inspection results of model files, cached until the file changes. */
+/** Caches the result of inspecting a model file until the file changes. */
 
 import type { Model } from '../model.ts'
 import { ByteCache } from './byte-cache.ts'
@@ -11,7 +11,7 @@ export class FileCache<T> {
     this.#inspect = inspect
   }
 
-  /** Concurrent calls share one read. Failures are not cached. */
+  /** Concurrent calls share one inspection. Failures are not cached. */
   get(model: Model): Promise<T> {
     return this.#results.get(`${model.digest} ${model.path}`, () => this.#inspect(model))
   }

@@ -1,4 +1,4 @@
-/** Paths of manifests: `<host>/<namespace>/<model>/<tag>`, in any case. */
+/** Paths of manifests: `<host>/<namespace>/<model>/<tag>`. Lookups ignore case. */
 import { readdir, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ModelName, toModelName } from './name.ts'
@@ -7,9 +7,9 @@ export const manifestPath = (folder: string, { host, namespace, model, tag }: Mo
   join(folder, host, namespace, model, tag)
 
 /**
- * Names of all manifests. Files at another depth, or with invalid names, are ignored.
+ * Lists the names of all manifests. Files at another depth, or with invalid names, are ignored.
  *
- * @param onUnreadable called for each existing folder that cannot be read; its names are missing from the result
+ * @param onUnreadable called for each folder that exists but cannot be read. The result lacks its names
  */
 export async function listNames(
   folder: string,
@@ -30,7 +30,7 @@ const nameFromParts = ([host = '', namespace = '', model = '', tag = '']: readon
   | ModelName
   | undefined => toModelName({ host, namespace, model, tag })
 
-/** All spellings of a name in a folder: case does not matter. */
+/** Finds all stored names that differ from the given name at most in case. */
 export async function findSpellings(folder: string, name: ModelName): Promise<readonly ModelName[]> {
   let found: readonly (readonly string[])[] = [[]]
   for (const part of [name.host, name.namespace, name.model, name.tag]) {
@@ -42,7 +42,7 @@ export async function findSpellings(folder: string, name: ModelName): Promise<re
   return found.flatMap((parts) => nameFromParts(parts) ?? [])
 }
 
-/** Reuses existing spellings part by part: `Tiny:q4` is stored beside `tiny:latest`. */
+/** Adopts the case of existing names, part by part. If `tiny:latest` exists, `Tiny:q4` becomes `tiny:q4`. */
 export async function resolveSpelling(folder: string, name: ModelName): Promise<ModelName> {
   const parts: string[] = []
   for (const part of [name.host, name.namespace, name.model, name.tag])
@@ -50,7 +50,7 @@ export async function resolveSpelling(folder: string, name: ModelName): Promise<
   return nameFromParts(parts) ?? name
 }
 
-/** Exact spelling first. */
+/** Returns the matching file names, the exact spelling first. */
 async function findIgnoringCase(folder: string, part: string): Promise<readonly string[]> {
   const files: readonly string[] = await readdir(folder).catch(() => [])
   if (files.includes(part)) return [part, ...otherSpellings(files, part)]
@@ -60,7 +60,7 @@ async function findIgnoringCase(folder: string, part: string): Promise<readonly 
 const otherSpellings = (files: readonly string[], part: string): readonly string[] =>
   files.filter((file) => file !== part && file.toLowerCase() === part.toLowerCase()).sort()
 
-/** Removes up to `depth` empty folders, innermost first. */
+/** Removes the folder and its parents while they are empty, at most `depth` folders. */
 export async function removeEmptyFolders(folder: string, depth: number): Promise<void> {
   if (
     depth === 0 ||

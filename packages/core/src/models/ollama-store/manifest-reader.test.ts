@@ -37,7 +37,7 @@ test.each<[string, LayerKind, string]>([
   ['parameters', 'params', `{"a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`],
   ['parameters', 'params', '{"a":'],
   ['messages', 'messages', `[{"role":"user","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}]`],
-])('%s that are nested too deep, or are none, are looked at once', async (what, kind, text) => {
+])('invalid or deeply nested %s are read once, and the error is cached', async (what, kind, text) => {
   const entry = await entryOf(kind, text)
   const described = new ManifestReader(blobs)
   const refusal = { code: 'upstream', message: `The ${what} of the model "mine:latest" cannot be used.` }

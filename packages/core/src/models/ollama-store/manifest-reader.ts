@@ -41,7 +41,7 @@ type ManifestDescription = Pick<Model, 'defaults' | 'config'>
 
 export class ManifestReader {
   readonly #blobs: Blobs
-  /** Keyed by the manifest's digest, which fixes its blobs. */
+  /** Keyed by the digest of the manifest. Manifests with the same digest have the same blobs. */
   readonly #descriptions = new ByteCache<ManifestDescription>(
     (error) => error instanceof DamagedManifestError,
   )
@@ -50,12 +50,12 @@ export class ManifestReader {
     this.#blobs = blobs
   }
 
-  /** Throws `upstream` where a blob is missing or damaged. */
+  /** Throws `upstream` if a blob is missing or damaged. */
   async readModel(entry: ManifestEntry): Promise<Model> {
     return { ...(await this.#locateFiles(entry)), ...(await this.#describe(entry)) }
   }
 
-  /** For lists: omits defaults and configuration where a blob is missing or damaged. */
+  /** Reads a model for a list. Omits defaults and configuration if a blob is missing or damaged. */
   async tryReadModel(entry: ManifestEntry): Promise<Model> {
     return { ...(await this.#locateFiles(entry)), ...(await this.#describe(entry).catch(() => undefined)) }
   }
@@ -95,7 +95,7 @@ export class ManifestReader {
   }
 }
 
-/** The last layer wins for kinds that occur once. */
+/** Keeps all licenses, but only the last layer of any other kind. */
 async function describeManifest(
   manifest: Manifest,
   name: string,
@@ -144,7 +144,7 @@ async function describeManifest(
   return { defaults, config: withoutNull(config) as ModelConfig }
 }
 
-/** A permanent failure: the blobs of a manifest never change. */
+/** This failure is permanent, since the blobs of a manifest never change. */
 class DamagedManifestError extends LlmError {}
 
 /** Go writes `null` for absent values. */

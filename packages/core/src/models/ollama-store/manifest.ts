@@ -1,4 +1,7 @@
-/** Manifests: the layers of a model by digest. Shape: Ollama `types/model`, `manifest`; `manifests/` of its store. */
+/**
+ * A manifest lists the configuration and layers of a model by digest. Follows Ollama's packages `manifest`
+ * and `types/model`.
+ */
 import { z } from 'zod'
 import { type Digest, parseDigest } from './digest.ts'
 
@@ -21,13 +24,13 @@ export type LayerKind = keyof typeof mediaTypes
 
 export const mediaTypeOf = (kind: LayerKind): string => mediaTypes[kind]
 
-/** `undefined` for unknown media types: such layers are stored, but not read. */
+/** Returns `undefined` for an unknown media type. Layers of unknown types are stored, but not read. */
 export const layerKindOf = (mediaType: string): LayerKind | undefined =>
   (Object.keys(mediaTypes) as LayerKind[]).find((kind) => mediaTypes[kind] === mediaType)
 
-/** Limit of all texts of one model. The longest licenses take a hundredth of it. */
+/** Limit of all texts of one model together. The longest licenses take a hundredth of it. */
 export const maxTextBytes = 8 * 1024 * 1024
-/** Limit of configuration, parameters and messages, each. */
+/** Limit of each JSON text of a model: its configuration, parameters or messages. */
 export const maxJsonBytes = 256 * 1024
 
 export interface Layer {
@@ -43,14 +46,14 @@ export interface Manifest {
   readonly layers: readonly Layer[]
 }
 
-/** Content of the `config` blob. Shape: Ollama `types/model/config.go`. */
+/** Content of the `config` blob, as in Ollama's `types/model/config.go`. */
 export interface ModelConfig {
   readonly model_format?: string
   readonly model_family?: string
   readonly model_families?: readonly string[] | null
-  /** `3.64M` */
+  /** Parameter count, such as `3.64M`. */
   readonly model_type?: string
-  /** `Q4_K_M` */
+  /** Quantization, such as `Q4_K_M`. */
   readonly file_type?: string
   readonly renderer?: string
   readonly parser?: string
@@ -63,7 +66,7 @@ export interface ModelConfig {
   readonly base_name?: string
 }
 
-/** The largest known manifests have a few thousand layers. */
+/** Limit of a manifest. The largest known manifests have a few thousand layers. */
 export const maxManifestBytes = 1024 * 1024
 
 const LayerSchema = z.object({
@@ -86,7 +89,7 @@ const ManifestSchema = z.object({
     .transform((layers) => layers ?? []),
 })
 
-/** `undefined` for bytes that are no manifest. */
+/** Returns `undefined` for bytes that are not a manifest. */
 export function parseManifest(bytes: Uint8Array): Manifest | undefined {
   if (bytes.length > maxManifestBytes) return undefined
   try {

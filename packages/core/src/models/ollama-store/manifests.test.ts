@@ -37,7 +37,7 @@ const manifest = (...texts: string[]) => {
   }))
   return Buffer.from(JSON.stringify({ schemaVersion: 2, config, layers }, undefined, 3))
 }
-/** Writes a model of these blobs into the writable folder. */
+/** Writes a model with these blobs to the writable folder. */
 async function make(manifests: ManifestStore, name: string, ...texts: string[]): Promise<void> {
   for (const text of texts) await blobs.add(Buffer.from(text))
   await manifests.write(named(name), manifest(...texts))
@@ -107,15 +107,15 @@ test('a manifest with a missing blob is rejected', async () => {
 test.each([
   ['no JSON', 'PK'],
   ['no manifest', '{"config":5}'],
-  ['a digest that leads elsewhere', String(manifest('config')).replace(/sha256:\w+/, 'sha256:../../secret')],
-  ['a size that is none', String(manifest('config')).replace(/"size": \d+/, '"size": -1')],
+  ['a digest with a path', String(manifest('config')).replace(/sha256:\w+/, 'sha256:../../secret')],
+  ['a negative size', String(manifest('config')).replace(/"size": \d+/, '"size": -1')],
   [
-    'a megabyte',
+    'more than a megabyte',
     manifest('config')
       .toString()
       .padEnd(1024 * 1024 + 1),
   ],
-])('%s is skipped in lists, not found, not deleted, and stops all pruning', async (_what, bytes) => {
+])('a damaged manifest (%s) is not listed, found or deleted, and stops all pruning', async (_what, bytes) => {
   const manifests = new ManifestStore([root], blobs)
   const path = 'registry.ollama.ai/library/broken/latest'
   await put(path, bytes)
@@ -178,10 +178,10 @@ test('only unreferenced blobs are pruned', async () => {
 })
 
 test.each([
-  ['a folder', 'of ours', () => symlink('host', join(root, 'manifests', 'host'))],
-  ['a folder', 'that is read-only', () => symlink('manifests', join(other, 'manifests'))],
-  ['a damaged manifest', 'that is read-only', () => put('host/user/broken/latest', 'PK', other)],
-])('nothing is pruned or swept that %s %s may reference', async (_what, _where, arrange) => {
+  ['an unreadable folder', 'in the writable root', () => symlink('host', join(root, 'manifests', 'host'))],
+  ['an unreadable folder', 'in a read-only root', () => symlink('manifests', join(other, 'manifests'))],
+  ['a damaged manifest', 'in a read-only root', () => put('host/user/broken/latest', 'PK', other)],
+])('nothing is pruned or swept if there is %s %s', async (_what, _where, arrange) => {
   const manifests = new ManifestStore([root, other], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
   await manifests.remove(named('tiny'))
@@ -196,7 +196,7 @@ test.each([
   for (const text of ['config', 'weights']) expect(await blobs.find(digestOf(text))).toBeDefined()
 })
 
-test('a process that lost its lock changes nothing more', async () => {
+test('a process that lost its lock makes no further changes', async () => {
   const before = new ManifestStore([root], blobs)
   await make(before, 'tiny', 'config', 'weights')
   await make(before, 'other', 'config')
@@ -204,7 +204,7 @@ test('a process that lost its lock changes nothing more', async () => {
   const weights = (await blobs.find(digestOf('weights')))?.path ?? ''
   await utimes(weights, new Date(0), new Date(0))
   const lock = join(root, 'manifests', '.lock')
-  /** Takes the lock over while the store looks at its blobs. */
+  /** Replaces the lock file as another process would, while the store reads its blobs. */
   async function taken<T>(look: Promise<T>): Promise<T> {
     await rm(lock)
     await writeFile(lock, '')
@@ -230,7 +230,7 @@ test('a process that lost its lock changes nothing more', async () => {
   expect((await before.find(named('other')))?.bytes).toEqual(manifest('config'))
 })
 
-test('a blob that was touched since is not pruned', async () => {
+test('a blob that was touched after its manifest was written is not pruned', async () => {
   const manifests = new ManifestStore([root], blobs)
   await make(manifests, 'tiny', 'config', 'weights')
   const blob = (await blobs.find(digestOf('weights')))?.path ?? ''
@@ -284,7 +284,7 @@ test.each([
   expect(left.filter((file) => files.includes(file)).sort()).toEqual(files.slice(0, 4).sort())
 })
 
-test('later folders are read-only, and the first wins', async () => {
+test('later folders are read-only, and the first folder wins for equal names', async () => {
   await make(new ManifestStore([other], blobs), 'tiny', 'config', 'theirs')
   await make(new ManifestStore([other], blobs), 'more', 'config')
   const manifests = new ManifestStore([root, other], blobs)

@@ -1,4 +1,4 @@
-/** Manifests on disk, by name. Shape: `manifests/<host>/<namespace>/<model>/<tag>` of Ollama's store. */
+/** Manifests on disk, by name. Paths are those of Ollama: `manifests/<host>/<namespace>/<model>/<tag>`. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -19,18 +19,18 @@ import {
 import { displayName, type ModelName } from './name.ts'
 import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
-/** How long unreferenced blobs are kept: an upload precedes the manifest that references it. */
+/** How long unreferenced blobs are kept. Clients upload blobs before the manifest that references them. */
 const graceMs = 60 * 60_000
-/** File dates are coarse. */
+/** Dates that differ by less count as equal, since file dates are coarse. */
 const toleranceMs = 1_000
 const maxCachedManifests = 1_024
 
 const isDiskCaseInsensitive = process.platform === 'darwin' || process.platform === 'win32'
 
 interface CachedManifest {
-  /** Changes with the file. */
+  /** Date, size and inode of the file, to detect changes. */
   readonly stamp: string
-  /** Absent where the file is no manifest. */
+  /** Absent if the file is not a manifest. */
   readonly entry: ManifestEntry | undefined
 }
 
@@ -38,9 +38,12 @@ export class ManifestStore implements Manifests {
   readonly #roots: readonly string[]
   readonly #folders: readonly string[]
   readonly #blobs: BlobStore
-  /** By path. */
+  /** Manifests by path. */
   #cache: Promise<LRUCache<string, CachedManifest>> | undefined
-  /** Dates of the former manifests that referenced a blob. A younger blob has been uploaded again since. */
+  /**
+   * Date of the removed or replaced manifest that referenced a blob. A blob with a later date was uploaded
+   * again.
+   */
   readonly #referencedAt = new Map<Digest, Date>()
 
   /** @param roots folders that contain `manifests/`; only the first is written to */
@@ -132,7 +135,7 @@ export class ManifestStore implements Manifests {
     })
   }
 
-  /** Removes blobs and temporary files that no manifest has referenced for an hour. */
+  /** Removes blobs and temporary files that are older than an hour, unless a manifest references them. */
   async sweep(): Promise<void> {
     await this.#withStoreLock(async (folder, expectOwned) => {
       const referenced = await this.#readReferencedBlobs()
@@ -157,7 +160,10 @@ export class ManifestStore implements Manifests {
       for (const digest of digestsOf(entry.manifest)) this.#referencedAt.set(digest, entry.modifiedAt)
   }
 
-  /** `undefined` where a manifest is damaged or a folder cannot be read: the references are unknown then. */
+  /**
+   * Returns `undefined` if a manifest is damaged or a folder cannot be read, since references may then be
+   * unknown.
+   */
   async #readReferencedBlobs(): Promise<ReadonlySet<Digest> | undefined> {
     const referenced = new Set<Digest>()
     let isKnown = true
@@ -173,7 +179,10 @@ export class ManifestStore implements Manifests {
     return isKnown ? referenced : undefined
   }
 
-  /** Serialises changes: pruning sees all names, and blobs of a new manifest cannot be pruned meanwhile. */
+  /**
+   * Runs one change at a time, across processes. While a manifest is written, pruning must not remove its
+   * blobs.
+   */
   async #withStoreLock<T>(
     work: (folder: string, expectOwned: () => Promise<void>) => Promise<T>,
   ): Promise<T> {
@@ -197,7 +206,7 @@ export class ManifestStore implements Manifests {
     return Promise.all(names.map(async (name) => ({ name, entry: await this.#readEntry(folder, name) })))
   }
 
-  /** `undefined` for a missing or damaged manifest. */
+  /** Returns `undefined` for a missing or damaged manifest. */
   async #readEntry(folder: string, name: ModelName): Promise<ManifestEntry | undefined> {
     const path = manifestPath(folder, name)
     this.#cache ??= createCache()
@@ -212,7 +221,7 @@ export class ManifestStore implements Manifests {
     if (cached?.stamp === stamp) return cached.entry
     const isTooLarge = info.size > maxManifestBytes
     const bytes = isTooLarge ? undefined : await readFile(path).catch(() => undefined)
-    // Not cached: the next read may succeed.
+    // The failure is not cached, since the next read may succeed.
     if (!bytes && !isTooLarge) return undefined
     const manifest = bytes && parseManifest(bytes)
     const entry = manifest && {
@@ -235,7 +244,7 @@ async function createCache(): Promise<LRUCache<string, CachedManifest>> {
   return new LRUCache({ max: maxCachedManifests })
 }
 
-/** Path of a damaged manifest. */
+/** Returns the path of the manifest if it is damaged. */
 async function findDamaged(folder: string, name: ModelName): Promise<string | undefined> {
   const path = manifestPath(folder, await resolveSpelling(folder, name))
   const info = await statOf(path)
@@ -254,7 +263,7 @@ async function replaceFile(
       await file.writeFile(bytes)
       await file.sync()
     })
-    // The clock of this machine, like the dates of blobs.
+    // Blobs get their dates from the clock of this machine, too. The disk may have another clock.
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })
@@ -267,7 +276,7 @@ async function replaceFile(
   }
 }
 
-/** Temporary files of killed processes. */
+/** Lists temporary files that killed processes have left behind. */
 async function listLeftovers(
   folder: string,
 ): Promise<readonly { readonly path: string; readonly modifiedAt: Date }[]> {

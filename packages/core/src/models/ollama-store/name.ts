@@ -1,8 +1,11 @@
-/** Model names. Shape: Ollama `types/model/name.go`, and the `:local` suffix of `internal/modelref`. */
+/** Model names as in Ollama's `types/model/name.go`. The `:local` suffix is that of `internal/modelref`. */
 
 import { invalidRequest } from '../../errors.ts'
 
-/** `[host/][namespace/]model[:tag]` in its original case. Created only in this file: the parts become parts of paths. */
+/**
+ * A valid name, `[host/][namespace/]model[:tag]`, in its original case. Only this file creates a `ModelName`,
+ * since its parts become parts of paths.
+ */
 export interface ModelName extends NameParts {
   readonly [brand]: true
 }
@@ -24,14 +27,14 @@ const partPatterns: Readonly<Record<keyof NameParts, RegExp>> = {
   tag: /^\w[\w.-]{0,79}$/,
 }
 
-/** Longer than all parts together. Names from clients can have megabytes. */
+/** Limit in characters, longer than all parts of a valid name together. Clients can send names of several megabytes. */
 const maxLength = 1_000
 
-/** Ignores a `:local` suffix. `undefined` for text that is no name. */
+/** Ignores a `:local` suffix. Returns `undefined` for text that is not a name. */
 export const parseModelName = (text: string): ModelName | undefined =>
   text.length > maxLength ? undefined : parseName(text.trim().replace(localSuffix, ''))
 
-/** Reads `:local` as a tag: a store may contain such a name. */
+/** Keeps `:local` as a tag, since a store may contain a model with this tag. */
 export const parseExactName = (text: string): ModelName | undefined =>
   text.length > maxLength ? undefined : parseName(text.trim())
 
@@ -43,7 +46,7 @@ function parseName(text: string): ModelName | undefined {
   return toModelName({ host, namespace, model, tag })
 }
 
-/** `undefined` where a part is invalid. */
+/** Returns `undefined` if a part is invalid. */
 export function toModelName(name: NameParts): ModelName | undefined {
   const isValid = Object.entries(partPatterns).every(([part, pattern]) =>
     pattern.test(name[part as keyof NameParts]),
@@ -51,51 +54,51 @@ export function toModelName(name: NameParts): ModelName | undefined {
   return isValid ? (name as ModelName) : undefined
 }
 
-/** The shortest form that keeps the tag: `tiny:latest`, `user/tiny:8b`. */
+/** Returns the shortest form with the tag, such as `tiny:latest` or `user/tiny:8b`. */
 export function displayName({ host, namespace, model, tag }: ModelName): string {
   const shown = `${model}:${tag}`
   if (!isEqualIgnoringCase(host, defaults.host)) return `${host}/${namespace}/${shown}`
   return isEqualIgnoringCase(namespace, defaults.namespace) ? shown : `${namespace}/${shown}`
 }
 
-/** All parts: `registry.ollama.ai/library/tiny:latest`. */
+/** Returns the name with all parts, such as `registry.ollama.ai/library/tiny:latest`. */
 export const fullName = ({ host, namespace, model, tag }: ModelName): string =>
   `${host}/${namespace}/${model}:${tag}`
 
-/** Throws `invalid_request` where a text did not parse. */
+/** Throws `invalid_request` for `undefined`, the result of parsing an invalid name. */
 export function expectName(name: ModelName | undefined): ModelName {
   if (name) return name
   throw invalidRequest('invalid model name', { param: 'model' })
 }
 
-/** Equal for names of the same model, which differ only in case. */
+/** Returns a key for comparisons. Names that differ only in case have the same key. */
 export const nameKey = (name: ModelName): string => fullName(name).toLowerCase()
 
-/** `undefined` for text that is no name. */
+/** Returns `undefined` for text that is not a name. */
 export function parseNameKey(text: string): string | undefined {
   const name = parseModelName(text)
   return name && nameKey(name)
 }
 
-/** The text with its `:local` suffix and without: a store may contain either. */
+/** Returns the name with its `:local` suffix and the name without it, since a store may contain either. */
 export function candidateNames(text: string): readonly ModelName[] {
   const names = [parseExactName(text), parseModelName(text)].flatMap((name) => name ?? [])
   return [...new Map(names.map((name) => [nameKey(name), name])).values()]
 }
 
-/** Ollama's mark of local models, as opposed to cloud models. */
+/** Suffix that marks local models in Ollama, as opposed to cloud models. */
 const localSuffix = /(:local)+$/i
-/** Ignored: a URL scheme is no part of a name. */
+/** URL scheme before the host. It is not part of a name. */
 const scheme = /^.*?:\/\//s
 
-/** A colon before the last slash is part of the host: `localhost:5000/team/tiny`. */
+/** A colon before the last slash is part of the host, as in `localhost:5000/team/tiny`. */
 function splitTag(text: string): readonly [path: string, tag: string] {
   const colon = text.lastIndexOf(':')
   if (colon <= text.lastIndexOf('/')) return [text, defaults.tag]
   return [text.slice(0, colon), text.slice(colon + 1)]
 }
 
-/** Keeps empty parts beside a slash, which are invalid. */
+/** Splits at the last slash. Keeps empty parts, so that `toModelName` rejects them. */
 function splitLast(text: string): readonly [front: string | undefined, last: string] {
   const slash = text.lastIndexOf('/')
   return slash === -1 ? [undefined, text] : [text.slice(0, slash), text.slice(slash + 1)]

@@ -59,11 +59,11 @@ test('a download that Ollama has begun is resumed', async () => {
 test.each([
   ['a gap', ['{"N":0,"Offset":0,"Size":100,"Completed":0}', '{"N":1,"Offset":150,"Size":100,"Completed":0}']],
   ['an end too early', ['{"N":0,"Offset":0,"Size":249,"Completed":0}']],
-  ['more than its size', ['{"N":0,"Offset":0,"Size":250,"Completed":251}']],
-  ['less than nothing', ['{"N":0,"Offset":0,"Size":250,"Completed":-1}']],
-  ['half a state', ['{"N":0,"Offset":0,"Si']],
-  ['nothing', ['']],
-  ['no state', []],
+  ['more completed bytes than their size', ['{"N":0,"Offset":0,"Size":250,"Completed":251}']],
+  ['negative completed bytes', ['{"N":0,"Offset":0,"Size":250,"Completed":-1}']],
+  ['a truncated state', ['{"N":0,"Offset":0,"Si']],
+  ['an empty state file', ['']],
+  ['no state files', []],
 ])('parts with %s are discarded', async (_, states) => {
   await writeFile(files.path, Buffer.alloc(250))
   for (const [number, text] of states.entries()) await writeFile(state(number), text)

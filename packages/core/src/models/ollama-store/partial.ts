@@ -1,9 +1,12 @@
-/** State of an unfinished download on disk. Shape: Ollama `server/download.go`; each server resumes the other's downloads. */
+/**
+ * State of an unfinished download on disk. The format is that of Ollama's `server/download.go`, so each
+ * server can resume downloads of the other.
+ */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { statOf } from './disk.ts'
 
-/** A byte range of a transfer, and how much of it is done. */
+/** A byte range of a transfer, and the number of completed bytes in it. */
 export interface TransferPart {
   readonly number: number
   readonly offset: number
@@ -14,7 +17,7 @@ export interface TransferPart {
 const minPartBytes = 100e6
 const maxPartBytes = 1_000e6
 
-/** Many parts keep a large download nearly contiguous, so that it can be hashed while it runs. */
+/** With many parts, a large download stays nearly contiguous and can be hashed while it runs. */
 const targetPartCount = 64
 
 export function planParts(sizeBytes: number, partBytes?: number): readonly TransferPart[] {
@@ -31,7 +34,7 @@ export function planParts(sizeBytes: number, partBytes?: number): readonly Trans
   }))
 }
 
-/** Fits four numbers of up to 16 digits and their keys. */
+/** Length of a state file. Four numbers of up to 16 digits fit in it, with their keys. */
 const stateLength = 120
 
 /** The partial file at `path`, and a state file per part beside it. */
@@ -42,7 +45,7 @@ export class PartFiles {
     this.path = path
   }
 
-  /** `undefined` where nothing can be resumed: the parts are missing or do not cover the file. */
+  /** Returns the saved parts. Returns `undefined` if they are missing or do not cover the file. */
   async read(sizeBytes: number): Promise<readonly TransferPart[] | undefined> {
     if ((await statOf(this.path))?.size !== sizeBytes) return undefined
     const texts = await Promise.all(
@@ -59,12 +62,17 @@ export class PartFiles {
     return parts
   }
 
-  /** Overwrites with one write of constant length: a killed process leaves the old state or the new one. */
+  /**
+   * Overwrites the state with one write of constant length. A killed process leaves the old state or the new
+   * state.
+   */
   save(part: TransferPart): Promise<void> {
     return writeFile(this.#statePath(part), formatPart(part), { flag: 'r+' })
   }
 
-  /** Removes the saved state of the download. Called after the partial file has become a blob or was discarded. */
+  /**
+   * Removes the state files if the partial file is gone. It was renamed to a blob or discarded.
+   */
   async removeStates(): Promise<void> {
     if (!(await statOf(this.path))) await this.#removeAll()
   }
@@ -101,7 +109,7 @@ function parsePart(text: string): TransferPart | undefined {
   return undefined
 }
 
-/** `undefined` unless the parts cover the file without gaps. */
+/** Sorts the parts by offset. Returns `undefined` unless they cover the file without gaps. */
 function sortContiguous(
   parts: readonly TransferPart[],
   sizeBytes: number,

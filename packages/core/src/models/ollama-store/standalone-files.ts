@@ -9,9 +9,9 @@ import { parseModelName } from './name.ts'
 /** A folder of models, or one GGUF file. */
 export interface ModelSource {
   readonly path: string
-  /** Name of the built-in model. */
+  /** Model name, if the source is the built-in model. */
   readonly builtInName?: string
-  /** Name of a file with adapters. @default the file's stem */
+  /** Model name of a single file. @default the file name without `.gguf` */
   readonly name?: string
   readonly adapters?: readonly AdapterFile[]
 }
@@ -45,7 +45,7 @@ async function expectPath(path: string, canBeFolder: boolean): Promise<void> {
     throw new TypeError(`Expected \`models\` to be a folder or a GGUF file, but ${path} ${problem}.`)
 }
 
-/** Whether the source is a folder, which may not exist yet. */
+/** Whether the source is a folder. The folder need not exist yet. */
 export const isModelFolder = ({ path, builtInName, name }: ModelSource): boolean =>
   builtInName === undefined && name === undefined && !path.endsWith('.gguf')
 
@@ -69,7 +69,7 @@ export async function listModelFiles({
     .map((file) => ({ name: withTag(stemOf(file)), path: join(path, file), isBuiltIn: false }))
 }
 
-/** `undefined` where the file is missing. */
+/** Returns `undefined` if the file is missing. */
 export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): Promise<Model | undefined> {
   const info = await statOf(file.path)
   if (!info?.isFile()) return undefined
@@ -80,13 +80,13 @@ export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): P
   return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
 }
 
-/** A missing adapter is reported later, by `checkModel`. */
+/** Accepts a missing adapter, which `checkModel` reports later. */
 async function toAdapter(file: AdapterFile): Promise<Adapter> {
   const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
   return { ...file, sizeBytes, modifiedAt }
 }
 
-/** Accepts the first file of a split model, and no projectors. */
+/** Excludes projectors, and all files of a split model but the first. */
 const isModelFile = (file: string): boolean =>
   file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
 

@@ -1,4 +1,4 @@
-/** Loads the weights of a new model: the layers of a base model, or uploaded files. */
+/** Loads the weights of a new model from a base model or from uploaded files. */
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { checkModel } from '../gguf/check.ts'
 import { type ModelDetails, readDetails } from '../gguf/details.ts'
@@ -28,7 +28,7 @@ import type { Blobs } from './store-contracts.ts'
 
 export interface Weights {
   readonly layers: readonly Layer[]
-  /** The models and projectors among the layers. */
+  /** Details of the models and projectors among the layers. */
   readonly models: readonly Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>[]
   /** Configuration of the base model. */
   readonly config: ModelConfig
@@ -60,7 +60,10 @@ export async function* loadWeightsFromFiles(
   }
 }
 
-/** Pulls a missing base model, and throws what `pull` throws. Throws `invalid_request` for an adapter that does not fit. */
+/**
+ * Pulls the base model if it is missing. Throws the errors of `pull`, and `invalid_request` for an adapter
+ * that does not fit.
+ */
 export async function* loadWeightsFromModel(
   name: ModelName,
   { adapters, from: requestedName = displayName(name) }: CreateModelRequest,
@@ -79,7 +82,7 @@ export async function* loadWeightsFromModel(
   }
   const main = models.find(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, uploads)
-  // A model has one adapter: a new one replaces the inherited one.
+  // A model has at most one adapter, so a new adapter replaces the inherited adapter.
   const inherited = layers.filter(
     ({ mediaType }) => uploads.length === 0 || layerKindOf(mediaType) !== 'adapter',
   )

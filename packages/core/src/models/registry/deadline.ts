@@ -1,8 +1,6 @@
-/** Time limits. */
-
 /**
- * Throws `timeoutError` after `ms` milliseconds. `AbortSignal.timeout` is not used: Node 20 may garbage-collect one inside
- * `AbortSignal.any`, and it never fires.
+ * Aborts the work and throws `timeoutError` after `ms` milliseconds. `AbortSignal.timeout` would be
+ * unreliable: Node 20 may garbage-collect its signal inside `AbortSignal.any` before it fires.
  */
 export async function withDeadline<T>(
   work: (signal: AbortSignal) => Promise<T>,

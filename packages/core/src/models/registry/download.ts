@@ -18,7 +18,7 @@ export interface BlobSource {
 }
 
 const partsAtOnce = 8
-/** Bytes of each part that a killed process may have to fetch again. */
+/** Bytes between two saves of a part's state. If the process is killed, these bytes must be fetched again. */
 const bytesBetweenSaves = 1024 ** 2
 
 export class Download {
@@ -26,7 +26,7 @@ export class Download {
   readonly #blobs: Blobs
   readonly #policy: TransferPolicy
   #parts: readonly TransferPart[] = []
-  /** Absent once hashed bytes may have been overwritten. */
+  /** Absent after hashed bytes may have been overwritten. */
   #hash: FollowingHash | undefined
 
   constructor(source: BlobSource, blobs: Blobs, policy: TransferPolicy) {
@@ -50,25 +50,25 @@ export class Download {
   }
 
   /**
-   * Downloads, verifies and publishes the blob. After a failure the partial file stays and is resumed.
-   * Throws `upstream`, and `too_large` where there is no space.
+   * Downloads, verifies and publishes the blob. After a failure, the partial file stays, and the next
+   * download resumes it. Throws `upstream`, and `too_large` if there is no space.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, sizeBytes } = this.#source
     const files = new PartFiles(await this.#blobs.partialPath(digest))
     const parts = await files.read(sizeBytes)
     this.#parts = parts ?? []
-    // First of all: the size is only a claim of the registry.
+    // The registry may report a false size, so the space is checked before files are created.
     await this.#blobs.reserve(digest, sizeBytes, signal)
     if (!parts) this.#parts = await files.reset(planParts(sizeBytes, this.#policy.partBytes))
 
     const actual = await this.#fetchAll(files, signal)
-    // Uploads, and servers that ignore reservations, may have written meanwhile.
+    // Uploads, and servers without reservations, may have written files during the download.
     await this.#blobs.expectSpace(0)
     await this.#blobs.commit(digest, signal, actual).finally(() => files.removeStates())
   }
 
-  /** Returns the digest where the file was hashed while downloading. */
+  /** Returns the digest if the file was hashed during the download. */
   async #fetchAll(files: PartFiles, signal: AbortSignal): Promise<Digest | undefined> {
     const { sizeBytes } = this.#source
     const file = await open(files.path, 'r+')
@@ -139,14 +139,14 @@ export class Download {
     if (part.completed < part.size) throw new Error('unexpected EOF')
   }
 
-  /** Requests the missing bytes of the part, and rejects any others. */
+  /** Requests the missing bytes of the part. Rejects a response with another byte range. */
   async #open(part: TransferPart, signal: AbortSignal): Promise<AsyncIterable<Buffer>> {
     const { sizeBytes } = this.#source
     const [first, last] = [part.offset + part.completed, part.offset + part.size - 1]
     const response = await this.#source.fetch([first, last], signal)
     if (response.status === 200) {
       if (part.size < sizeBytes) throw await discard(response).then(() => new RangesUnsupportedError())
-      // The whole file instead of the rest.
+      // The registry sent the whole file instead of the missing bytes.
       if (part.completed > 0) this.#hash = undefined
       part.completed = 0
       return response.body
@@ -158,5 +158,5 @@ export class Download {
   }
 }
 
-/** The registry answers a range request with the whole blob. */
+/** Thrown if the registry answers a range request with the whole blob. */
 class RangesUnsupportedError extends FinalError {}

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { type Digest, digestOfHex } from '../ollama-store/digest.ts'
 
-/** About 1 ms of work. */
+/** Bytes to hash at once, about 1 ms of work. */
 const pieceBytes = 512 * 1024
 
 export class FollowingHash {
@@ -16,14 +16,14 @@ export class FollowingHash {
   #running: Promise<void> | undefined
   #isStopped = false
 
-  /** @param contiguousBytes bytes from the start of the file that are final */
+  /** @param contiguousBytes returns how many bytes from the start of the file are final */
   constructor(file: FileHandle, contiguousBytes: () => number, signal: AbortSignal) {
     this.#file = file
     this.#contiguousBytes = contiguousBytes
     this.#signal = signal
   }
 
-  /** Hashes all contiguous bytes. Concurrent calls share the work. */
+  /** Hashes all contiguous bytes that are not hashed yet. Concurrent calls share the work. */
   advance(): Promise<void> {
     this.#running ??= this.#advance().finally(() => {
       this.#running = undefined
@@ -31,7 +31,7 @@ export class FollowingHash {
     return this.#running
   }
 
-  /** Digest of all contiguous bytes. Called once, at the end. */
+  /** Returns the digest of all contiguous bytes. It can be called only once. */
   async digest(): Promise<Digest> {
     await this.#running?.catch(() => {})
     await this.advance()
@@ -39,7 +39,7 @@ export class FollowingHash {
     return digestOfHex(this.#hash.digest('hex'))
   }
 
-  /** Resolves once nothing is read any more. */
+  /** Stops hashing. Resolves when the last read from the file has ended. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#running?.catch(() => {})

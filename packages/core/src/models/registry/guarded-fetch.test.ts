@@ -68,7 +68,7 @@ describe('a private address', () => {
   })
 
   test.each(spellings)('is blocked as a redirect target: %s', async (host) => {
-    // A header has no other letters.
+    // A header can contain only ASCII characters.
     const location = `https://${host.replace(/[^ -~]/g, encodeURIComponent)}/latest/meta-data`
     answer = (_, response) => response.writeHead(302, { location }).end()
 
@@ -82,7 +82,7 @@ describe('a private address', () => {
     [['::1']],
     [['::ffff:127.0.0.1']],
     [['169.254.169.254']],
-    // A public address beside a private one does not help.
+    // One private address is enough to block the name.
     [['8.8.8.8', '10.0.0.1']],
   ])('is blocked where a name resolves to it: %s', async (addresses) => {
     const url = new URL(`https://registry.example:${port}/`)
@@ -164,10 +164,10 @@ test('a redirect from another host does not reach a private host', async () => {
 })
 
 test.each([
-  ['http without being told so', (url: URL) => url, { signal }],
-  ['http to a host that is not named', () => new URL('http://example.com/'), insecure],
+  ['http without `insecure`', (url: URL) => url, { signal }],
+  ['http to a host that is not a private host', () => new URL('http://example.com/'), insecure],
   ['another scheme', () => new URL('file:///etc/passwd'), insecure],
-  ['credentials in the address', (url: URL) => new URL(`http://user:secret@${url.host}/`), insecure],
+  ['credentials in the URL', (url: URL) => new URL(`http://user:secret@${url.host}/`), insecure],
 ])('%s is rejected', async (_, url, request) => {
   await expect(guard().fetch(url(here()), request)).rejects.toMatchObject({ code: 'permission' })
 

@@ -1,6 +1,7 @@
 /**
- * HTTP requests to hosts that clients or other servers choose. Private addresses are blocked unless the host app has listed
- * the host. Credentials go to one origin only. Responses have size limits.
+ * Sends HTTP requests to hosts that clients or other servers choose. Private addresses are blocked unless the
+ * app's options list the host. Credentials are sent to one origin only. Headers and small bodies have size
+ * limits.
  */
 import { lookup as resolveName } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -12,7 +13,7 @@ import { isPublicAddress } from '../../http/public-address.ts'
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent to this origin only, also after redirects. */
+  /** `authorization` is sent to `origin` only, also after redirects. */
   readonly credentials?: { readonly origin: string; readonly authorization: string } | undefined
   /** Allows `http` to private hosts. @default false */
   readonly insecure?: boolean
@@ -23,14 +24,14 @@ export interface GuardedRequest {
 export interface GuardedResponse {
   readonly status: number
   header(name: string): string | undefined
-  /** The caller has to read or destroy it. */
+  /** The caller must read or destroy the body. */
   readonly body: Dispatcher.ResponseData['body']
   /** URL after redirects. */
   readonly url: URL
 }
 
 export interface GuardOptions {
-  /** `host` or `host:port`: allowed to have private addresses. */
+  /** Hosts that may have private addresses, as `host` or `host:port`. */
   readonly privateHosts: readonly string[]
   /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
@@ -38,9 +39,11 @@ export interface GuardOptions {
 
 const maxRedirects = 10
 const redirectStatuses = [301, 302, 303, 307, 308]
-/** Reading a longer body costs more than a new connection. */
+/** Bytes of an unused body to read at most. Reading more would cost more than a new connection. */
 const maxDiscardedBytes = 16 * 1024
-/** Limit before the headers and between two chunks. Callers with shorter limits pass a signal. */
+/**
+ * Limit for the headers, and for the pause between two chunks. Callers with a shorter limit pass a signal.
+ */
 const idleTimeoutMs = 300_000
 const connectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
@@ -55,14 +58,15 @@ export class GuardedFetch {
     this.#lookup = lookup
   }
 
-  /** @param host as in a URL, with a port that is not the protocol's default */
+  /** @param host host of a URL, with its port unless that is the default port of the protocol */
   isPrivateHost(host: string): boolean {
     return addDefaultPorts(host).some((one) => this.#privateHosts.has(one))
   }
 
   /**
-   * Follows redirects of `GET` and `HEAD`, and checks each URL. A redirect reaches a private host only from the same host.
-   * Throws `permission` for a blocked URL, and `upstream` for a server that fails or sends an invalid response.
+   * Follows redirects of `GET` and `HEAD`, and checks each URL. A redirect can lead to a private host only if
+   * the first URL has the same host name. Throws `permission` for a blocked URL, and `upstream` for a server
+   * that fails or sends an invalid response.
    */
   async fetch(url: URL, request: GuardedRequest): Promise<GuardedResponse> {
     const method = request.method ?? 'GET'
@@ -95,7 +99,7 @@ export class GuardedFetch {
         dispatcher: isPrivate ? unguarded : guarded,
         headers: {
           ...request.headers,
-          // A compressed body can grow a thousandfold.
+          // A compressed body can grow a thousandfold when it is decompressed.
           'accept-encoding': 'identity',
           ...(credentials?.origin === url.origin && { authorization: credentials.authorization }),
         },
@@ -105,7 +109,7 @@ export class GuardedFetch {
       .catch((cause: unknown) => {
         throw signal.aborted ? cause : toRequestError(method, url, cause)
       })
-    // An abandoned body may still emit an error.
+    // An abandoned body may still emit an error, which would end the process without a listener.
     response.body.on('error', () => {})
     const header = (name: string): string | undefined => {
       const value = response.headers[name]
@@ -121,7 +125,7 @@ export class GuardedFetch {
     return { status: response.statusCode, header, body: response.body, url }
   }
 
-  /** Loads undici with the first request: most apps never send one. */
+  /** Imports undici for the first request, since most apps never send a request. */
   #loadAgents(): Promise<Agents> {
     this.#agents ??= import('undici').then((http) => {
       const limits = {
@@ -143,17 +147,17 @@ export class GuardedFetch {
   }
 }
 
-/** `host:port` in lower case, with both default ports where none is given. */
+/** Returns `host:port` in lower case. A host without a port gets both default ports, 443 and 80. */
 function addDefaultPorts(host: string): readonly string[] {
   const lower = host.toLowerCase()
   return /:\d+$/.test(lower) ? [lower] : [`${lower}:443`, `${lower}:80`]
 }
 
-/** Includes the protocol's default port, which URLs omit. */
+/** Returns `host:port`. Adds the protocol's default port, which URLs omit. */
 const hostOf = ({ hostname, port, protocol }: URL): string =>
   `${hostname}:${port || (protocol === 'http:' ? 80 : 443)}`
 
-/** Checks IP addresses in URLs, which DNS lookups never see. */
+/** Checks protocol, credentials and IP address of a URL. An IP address in a URL needs no DNS lookup. */
 function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && insecure && isPrivate))
     throw requestDenied(url, url.protocol === 'http:' ? 'insecure protocol http' : 'not an http or https URL')
@@ -168,7 +172,7 @@ interface Agents {
   readonly guarded: Agent
 }
 
-/** Reads a small body. Throws `upstream` beyond `maxBytes`, whatever `content-length` says. */
+/** Reads a small body. Throws `upstream` beyond `maxBytes`, independent of `content-length`. */
 export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -207,14 +211,14 @@ const requestDenied = (url: URL, reason: string): LlmError =>
 export const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
-/** Omits the query, which can contain a signature. */
+/** Omits the query of the URL, which can contain a signature. */
 function toRequestError(method: string, url: URL, cause: unknown): LlmError {
   if (cause instanceof LlmError) return cause
   const verb = `${method.slice(0, 1)}${method.slice(1).toLowerCase()}`
   return upstreamError(`${verb} "${url.origin}${url.pathname}": ${describeCause(cause)}`, { cause })
 }
 
-/** An `AggregateError` of several addresses has an empty message. */
+/** If a host has several addresses, the error is an `AggregateError` with an empty message. */
 const describeCause = (cause: unknown): string =>
   cause instanceof AggregateError
     ? cause.errors.map(describeCause).join('; ')

@@ -1,20 +1,21 @@
 /**
- * Signs requests for registry tokens with the key pair that Ollama created for this user. People register its public key
- * with their accounts. Shape: Ollama `auth/auth.go`; OpenSSH `PROTOCOL.key`.
+ * Signs requests for registry tokens with the key pair that Ollama created for this user. Users register the
+ * public key with their account. Signatures follow Ollama's `auth/auth.go`, and the key format is that of
+ * OpenSSH's `PROTOCOL.key`.
  */
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { LlmError } from '../../errors.ts'
 
 export interface RegistryIdentity {
-  /** Path of an Ed25519 key in `ssh-keygen` format. Requests are unsigned where it is missing. */
+  /** Path of an Ed25519 key in `ssh-keygen` format. Without this file, requests are not signed. */
   readonly keyFile?: string | undefined
 }
 
 /** Base64 of the hexadecimal SHA-256 of an empty body. */
 const emptyBody = 'ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=='
 
-/** Signed URL of a token request. Throws `upstream` for an unreadable key. */
+/** Signs the URL of a token request. Throws `upstream` if the key file has another format. */
 export async function signedUrl(
   url: URL,
   { keyFile }: RegistryIdentity,
@@ -30,7 +31,7 @@ export async function signedUrl(
   return { url: signed, authorization: `${publicKey.toString('base64')}:${signature.toString('base64')}` }
 }
 
-/** Node cannot parse this key format. */
+/** Parses an OpenSSH key, since Node cannot. */
 function parseKey(text: string): { readonly publicKey: Buffer; readonly privateKey: KeyObject } {
   try {
     const [, base64 = ''] =

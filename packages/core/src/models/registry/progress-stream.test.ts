@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { streamProgress } from './progress-stream.ts'
 
-test('long work gets one reaction, not one per interval', async () => {
+test('all intervals share one reaction to the end of the work', async () => {
   let finish = (): void => {}
   const ended = new Promise<void>((resolve) => {
     finish = resolve

@@ -6,7 +6,8 @@ import type { Progress } from './progress.ts'
 const progressIntervalMs = 60
 
 /**
- * Yields progress at intervals, and at the end unless the work was too short for any. Throws what the work throws.
+ * Yields progress at intervals, and once more at the end if `totalBytes` is set. Yields nothing if the work
+ * ends within the first interval. Throws the error of the work.
  */
 export async function* streamProgress(
   event: Progress,
@@ -17,7 +18,7 @@ export async function* streamProgress(
   // Ending the iteration cancels the work.
   const abandoned = new AbortController()
   const ended = run(AbortSignal.any([signal, abandoned.signal]))
-  // One `then` for all intervals: reactions pile up on a promise that takes hours to settle.
+  // All intervals share one `then`. Otherwise reactions would pile up while the work takes hours.
   const settled = new AbortController()
   const settle = (): void => settled.abort()
   ended.then(settle, settle)

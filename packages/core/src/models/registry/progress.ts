@@ -3,7 +3,7 @@
 /** `status` uses Ollama's texts, which clients match on. */
 export interface Progress {
   readonly status: string
-  /** Blob that is transferred. */
+  /** Digest of the blob that is transferred. */
   readonly digest?: string
   readonly totalBytes?: number
   readonly completedBytes?: number
@@ -11,6 +11,6 @@ export interface Progress {
 
 export interface TransferOptions {
   readonly signal: AbortSignal
-  /** Allows `http`, only to private hosts. @default false */
+  /** Allows `http`, but only to private hosts. @default false */
   readonly insecure?: boolean
 }

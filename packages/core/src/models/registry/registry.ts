@@ -1,4 +1,7 @@
-/** Client of a registry for one model. Shape: Docker Registry HTTP API V2, and Ollama `server/auth.go`. */
+/**
+ * Client of a registry for one model. Uses the Docker Registry HTTP API V2, and authenticates like Ollama's
+ * `server/auth.go`.
+ */
 import type { Readable } from 'node:stream'
 import { LlmError } from '../../errors.ts'
 import type { Digest } from '../ollama-store/digest.ts'
@@ -16,12 +19,12 @@ import {
 import { type RegistryIdentity, signedUrl } from './identity.ts'
 
 const maxTokenBytes = 64 * 1024
-/** Limit of an error text that is passed on. */
+/** Limit of a registry's error text in an error message. */
 const maxErrorBytes = 4 * 1024
-/** Both ends are inclusive. */
+/** First and last byte of a range. The range includes both. */
 export type ByteRange = readonly [first: number, last: number]
 
-/** An open upload: where its next part goes. */
+/** An unfinished upload, and where to send its next part. */
 export interface UploadSession {
   readonly url: URL
   /** Bytes that the registry has received. */
@@ -48,7 +51,7 @@ export class Registry {
     this.#base = new URL(`${options.insecure ? 'http' : 'https'}://${name.host}`)
   }
 
-  /** Throws `not_found`. */
+  /** Throws `not_found` if the registry does not have the model. */
   async fetchManifest(signal: AbortSignal): Promise<Buffer> {
     const url = this.#url(`manifests/${this.#name.tag}`)
     return this.#sendSmall({ url, headers: { accept: manifestMediaType }, signal }, async (response) => {
@@ -77,13 +80,18 @@ export class Registry {
     )
   }
 
-  /** Follows redirects. Returns any status: only a rejected token throws. */
+  /**
+   * Follows redirects. Returns a response with any status, but throws `permission` if the token is rejected.
+   */
   async fetchBlob(digest: Digest, range: ByteRange, signal: AbortSignal): Promise<GuardedResponse> {
     const headers = { range: `bytes=${range[0]}-${range[1]}` }
     return this.#send({ url: this.#url(`blobs/${digest}`), headers, signal })
   }
 
-  /** `undefined` where the registry has mounted the blob from another repository. */
+  /**
+   * Returns `undefined` if the registry mounted the blob from the repository `from`, so that no upload is
+   * needed.
+   */
   async startUpload(
     digest: Digest,
     from: string | undefined,
@@ -101,7 +109,7 @@ export class Registry {
     })
   }
 
-  /** Uploads `size` bytes at the offset. */
+  /** Uploads `size` bytes at the offset. Returns the session for the next part. */
   async uploadPart(
     { url, offset }: UploadSession,
     size: number,
@@ -119,13 +127,15 @@ export class Registry {
     return { url: nextUrl(response), offset: offset + size }
   }
 
-  /** Offset of an interrupted upload. `undefined` where the registry has dropped it. */
+  /**
+   * Fetches the offset of an interrupted upload. Returns `undefined` if the registry has dropped the upload.
+   */
   async fetchUploadSession({ url }: UploadSession, signal: AbortSignal): Promise<UploadSession | undefined> {
     return this.#sendSmall({ url, signal }, async (response) => {
       if (response.status === 404) return undefined
       await expectStatus(response, 204, 202, 200)
       const last = Number(/^(?:bytes=)?0-(\d+)$/.exec(response.header('range') ?? '')?.[1])
-      // `0-0` also means that nothing was received.
+      // `0-0` also means that the registry has received nothing.
       return { url: nextUrl(response, url), offset: last > 0 ? last + 1 : 0 }
     })
   }
@@ -133,7 +143,7 @@ export class Registry {
   async finishUpload({ url }: UploadSession, digest: Digest, signal: AbortSignal): Promise<void> {
     const finishUrl = new URL(url)
     finishUrl.searchParams.set('digest', digest)
-    // No time limit: the registry may hash gigabytes first.
+    // This request has no deadline, since the registry may hash gigabytes before it responds.
     const response = await this.#send({
       method: 'PUT',
       url: finishUrl,
@@ -164,13 +174,13 @@ export class Registry {
     return upstreamError(`${url.origin} did not answer within ${this.#requestTimeoutMs / 1_000} s`)
   }
 
-  /** Repeats a 401 with a token. */
+  /** Sends a request. If the response is a 401, repeats the request with a new token. */
   async #send(request: RegistryRequest): Promise<GuardedResponse> {
     const used = this.#token
     const response = await this.#sendWith(request, await used)
     if (response.status !== 401) return response
     await discard(response)
-    // Concurrent 401s request one token.
+    // Concurrent requests that receive a 401 share one new token.
     if (this.#token === used) this.#token = this.#newToken(response.header('www-authenticate') ?? '')
     const retried = await this.#sendWith(request, await this.#token)
     if (retried.status !== 401) return retried
@@ -201,7 +211,7 @@ export class Registry {
     const { realm, service, scope } = parseChallenge(challenge)
     if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
-    // The realm gets our signature, and its token is trusted.
+    // The host of the realm receives our signature, and we trust its token. It must be the registry itself.
     if (url.origin !== this.#base.origin)
       throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
@@ -215,28 +225,28 @@ export class Registry {
       await expectStatus(response, 200)
       return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
-    // No caller's signal: several requests may wait for the token.
+    // The signal of one request must not abort this: several requests may wait for the token.
     return withDeadline(fetchToken, this.#requestTimeoutMs, this.#timeoutError(url))
   }
 }
 
 interface RegistryAccess {
   readonly identity: RegistryIdentity
-  /** Uses `http`. */
+  /** Whether to use `http` instead of `https`. */
   readonly insecure: boolean
   readonly requestTimeoutMs: number
 }
 
-/** `body` is a function: a repeated request needs a fresh stream. */
+/** `body` is a function, since a repeated request needs a new stream. */
 interface RegistryRequest extends Omit<GuardedRequest, 'body' | 'credentials' | 'insecure'> {
   readonly url: URL
   readonly body?: () => Readable | Uint8Array
 }
 
-/** Not retried: the registry would answer the same. */
+/** This error is not retried, since the registry would answer the same. */
 const accessDenied = (message: string): LlmError => new LlmError('permission', message)
 
-/** Throws a `StatusError` with the start of the body for any other status. */
+/** Throws a `StatusError` for any other status. The error contains the start of the body. */
 export async function expectStatus(response: GuardedResponse, ...expected: readonly number[]): Promise<void> {
   if (expected.includes(response.status)) return
   const chunks: Buffer[] = []
@@ -252,7 +262,7 @@ export async function expectStatus(response: GuardedResponse, ...expected: reado
 
 /** An unexpected HTTP status of a registry. */
 export class StatusError extends LlmError {
-  /** HTTP status of the registry; clients get another one. */
+  /** HTTP status that the registry sent. Our response to the client has another status. */
   readonly registryStatus: number
 
   constructor(statusCode: number, body: string) {
@@ -268,7 +278,7 @@ function nextUrl(response: GuardedResponse, fallback?: URL): URL {
   throw upstreamError('the registry sent no upload location')
 }
 
-/** `Bearer realm="…",service="…",scope="…"` */
+/** Parses `Bearer realm="…",service="…",scope="…"`. */
 const parseChallenge = (challenge: string): Partial<Record<string, string>> =>
   /^bearer /i.test(challenge)
     ? Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]))

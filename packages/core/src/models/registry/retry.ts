@@ -5,22 +5,22 @@ import { StatusError } from './registry.ts'
 
 /** Limits and pauses of a transfer. */
 export interface TransferPolicy {
-  /** A connection is aborted after this time without a byte. Slow ones continue. */
+  /** Time without a byte after which a connection is aborted, in ms. Slow connections continue. */
   readonly stallMs: number
-  /** Pause after the first failure; doubles with each further one. */
+  /** Pause after the first failure, in ms. It doubles with each further failure. */
   readonly pauseMs: number
-  /** Consecutive failures that end a transfer. */
+  /** Number of consecutive failures after which a transfer ends. */
   readonly maxFailures: number
-  /** Size of one part. @default depends on the file size */
+  /** Size of one part, in bytes. @default a 64th of the file, but 100 MB to 1 GB */
   readonly partBytes?: number
 }
 
 export const defaultTransferPolicy: TransferPolicy = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 
-/** An attempt that completed more does not count as a failure. */
+/** A failed attempt that completed more than this resets the number of failures. */
 const minProgressBytes = 64 * 1024
 
-/** @param completedBytes bytes that need no repetition */
+/** @param completedBytes returns how many bytes need not be transferred again */
 export async function retry(
   attempt: () => Promise<void>,
   completedBytes: () => number,
@@ -40,7 +40,7 @@ export async function retry(
   }
 }
 
-/** @param movedBytes bytes sent or received */
+/** @param movedBytes returns how many bytes were sent or received */
 export async function withStallWatch<T>(
   work: (signal: AbortSignal) => Promise<T>,
   movedBytes: () => number,
@@ -62,7 +62,7 @@ export async function withStallWatch<T>(
   }
 }
 
-/** Not retried: another attempt would fail in the same way. */
+/** An error that is not retried, since another attempt would fail in the same way. */
 export class FinalError extends Error {}
 
 function isFinal(error: unknown): boolean {

@@ -1,9 +1,9 @@
-/** Work with several waiters, cancelled when the last one leaves. */
+/** Work that several callers wait for. It is cancelled when the last caller stops waiting. */
 import { raceAbort } from '../../util/abort.ts'
 
 export class SharedWork<T> {
   readonly work: T
-  /** Settles with the work. */
+  /** Settles when the work ends. */
   readonly ended: Promise<void>
   readonly #controller = new AbortController()
   #waiterCount = 0
@@ -11,16 +11,16 @@ export class SharedWork<T> {
   constructor(work: T, run: (signal: AbortSignal) => Promise<void>) {
     this.work = work
     this.ended = run(this.#controller.signal)
-    // `join` reports the failure to waiters.
+    // `join` reports a failure to the callers that wait.
     this.ended.catch(() => {})
   }
 
-  /** `false` once all waiters have left: the work is being cancelled. */
+  /** `false` after all callers have stopped waiting, since the work is then cancelled. */
   get isJoinable(): boolean {
     return !this.#controller.signal.aborted
   }
 
-  /** Settles with the work, or rejects with the signal's reason. */
+  /** Waits for the work. Rejects with the signal's reason if the signal aborts first. */
   async join(signal: AbortSignal): Promise<void> {
     this.#waiterCount++
     try {

@@ -1,4 +1,7 @@
-/** Pulls and pushes models. Progress: Ollama API reference, "Pull a model" and "Push a model". */
+/**
+ * Pulls and pushes models. Progress is reported as in "Pull a model" and "Push a model" of the Ollama API
+ * reference.
+ */
 import type { LookupFunction } from 'node:net'
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { type Digest, hexOf } from '../ollama-store/digest.ts'
@@ -24,13 +27,16 @@ export interface TransferDependencies {
 }
 
 export interface RegistryOptions extends RegistryIdentity {
-  /** Allowed registries: `registry.ollama.ai`. */
+  /** Hosts of allowed registries, such as `registry.ollama.ai`. */
   readonly hosts: readonly string[]
-  /** `host` or `host:port`: also allowed, even at private addresses, and over `http` with `insecure`. */
+  /**
+   * Further allowed registries, as `host` or `host:port`. They may have private addresses, and may use `http`
+   * if a request sets `insecure`.
+   */
   readonly privateHosts: readonly string[]
   /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
-  /** @default `defaultTransferPolicy` */
+  /** Limits and pauses of transfers. @default `defaultTransferPolicy` */
   readonly policy?: TransferPolicy
 }
 
@@ -41,7 +47,7 @@ export class Transfers {
   readonly #registries: RegistryOptions
   readonly #guard: GuardedFetch
   readonly #policy: TransferPolicy
-  /** Running downloads. Pulls of the same blob share one, where the manifests agree on its size. */
+  /** Running downloads. Pulls of the same blob share a download if their manifests agree on its size. */
   readonly #downloads = new Map<Digest, SharedWork<Download>>()
 
   constructor({ blobs, manifests, registries, prune }: TransferDependencies) {
@@ -54,8 +60,9 @@ export class Transfers {
   }
 
   /**
-   * Throws `invalid_request` for an invalid name and `permission` for a registry that is not allowed, both before the first
-   * event; `not_found`, `upstream` and `too_large` later. An interrupted pull keeps its bytes and is resumed.
+   * Before the first event, throws `invalid_request` for an invalid name and `permission` for a registry that
+   * is not allowed. Later, throws `not_found`, `upstream` or `too_large`. An interrupted pull keeps its
+   * bytes, and the next pull resumes it.
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
     const model = expectName(parseModelName(name))
@@ -85,7 +92,7 @@ export class Transfers {
       // No manifest references the earlier blobs yet: renewing their dates protects them from pruning.
       for (const { digest } of layers.slice(0, index)) await this.#blobs.touch(digest)
     }
-    // Blobs are verified before they are published.
+    // Nothing is left to verify: each downloaded blob was verified before it was published.
     yield { status: 'verifying sha256 digest' }
     yield { status: 'writing manifest' }
     const replaced = await this.#manifests.write(model, bytes)
@@ -107,7 +114,7 @@ export class Transfers {
     yield* streamProgress(event, shared.work, (combinedSignal) => shared.join(combinedSignal), signal)
   }
 
-  /** A blob of another size is damaged, and downloaded again. */
+  /** Returns `false` for a blob of another size. It is damaged and must be downloaded again. */
   async #hasBlob(digest: Digest, sizeBytes: number): Promise<boolean> {
     return (await this.#blobs.touch(digest))?.sizeBytes === sizeBytes
   }
@@ -123,7 +130,7 @@ export class Transfers {
     const download = new Download(source, this.#blobs, this.#policy)
     const shared = new SharedWork(download, (signal) =>
       this.#blobs.withDownloadLock(digest, signal, async (lost) => {
-        // Another process may have downloaded it while this one waited for the lock.
+        // Another process may have downloaded the blob while this process waited for the lock.
         if (!(await this.#hasBlob(digest, sizeBytes))) await download.run(AbortSignal.any([signal, lost]))
       }),
     )
@@ -205,12 +212,12 @@ export class Transfers {
   }
 }
 
-/** Unique blobs, in the order of the transfer. */
+/** Returns each blob once, in the order of the transfer. */
 function blobsOf({ layers, config }: Manifest): readonly Layer[] {
   return [...new Map([...layers, config].map((layer) => [layer.digest, layer])).values()]
 }
 
-/** `library/tiny` for a model in the same registry. */
+/** Returns a repository such as `library/tiny` if the model `from` is in the same registry. */
 function repositoryOf(from: string | undefined, { host }: ModelName): string | undefined {
   const name = from === undefined ? undefined : parseModelName(from)
   return name?.host.toLowerCase() === host.toLowerCase() ? `${name.namespace}/${name.model}` : undefined

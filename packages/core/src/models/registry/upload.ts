@@ -6,14 +6,14 @@ import { planParts } from '../ollama-store/partial.ts'
 import type { Registry, UploadSession } from './registry.ts'
 import { retry, type TransferPolicy, withStallWatch } from './retry.ts'
 
-/** Small, so that progress on a slow connection is visible to the stall watch. */
+/** Bytes per chunk. With small chunks, `withStallWatch` can see progress on a slow connection. */
 const pieceBytes = 16 * 1024
 
 export interface UploadedFile {
   readonly digest: Digest
   readonly path: string
   readonly sizeBytes: number
-  /** Repository of the base model, `library/tiny`: the registry can mount the blob from there. */
+  /** Repository of the base model, such as `library/tiny`. The registry can mount the blob from it. */
   readonly from?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export class Upload {
     return this.#sentBytes
   }
 
-  /** Throws `upstream`. */
+  /** Throws `upstream`, and `permission` if the registry denies access. */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, from, sizeBytes } = this.#file
     let session = await this.#registry.startUpload(digest, from, signal)
