@@ -131,8 +131,8 @@ export class ModelStore {
 
   /**
    * Pulls a model from its registry, and resumes an interrupted download. Yields a `Progress` about every 60
-   * ms. The last one has status `success`. Throws `permission` for a registry that is not allowed. It can
-   * also throw `invalid_request`, `not_found`, `upstream` and `too_large`.
+   * ms. The last `Progress` has status `success`. Throws `permission` for a registry that is not allowed. It
+   * can also throw `invalid_request`, `not_found`, `upstream` and `too_large`.
    */
   pull(name: string, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
     return this.#transfers.pull(name, { signal: neverAborted(), ...options })

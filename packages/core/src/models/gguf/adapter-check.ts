@@ -47,7 +47,7 @@ export async function* findAdapterProblems(
   }
 }
 
-/** Keyed by tensor name. */
+/** Tensor shapes by tensor name. */
 type TensorShapes = ReadonlyMap<string, readonly number[]>
 
 const shapesOf = (tensors: readonly Tensor[]): TensorShapes =>

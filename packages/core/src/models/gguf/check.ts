@@ -110,7 +110,7 @@ function* findExpertProblems(numbers: (key: string) => readonly number[]): Gener
 const largestOf = (numbers: readonly number[]): number =>
   numbers.reduce((largest, one) => Math.max(largest, one), 0)
 
-/** Yields to the event loop in between, since a vocabulary can have hundreds of thousands of tokens. */
+/** Yields to the event loop regularly, since a vocabulary can have hundreds of thousands of tokens. */
 async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string | undefined> {
   const tokenizer = metadata['tokenizer.ggml.model']
   const tokens = metadata[vocabularyKey]

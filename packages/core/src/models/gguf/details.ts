@@ -82,7 +82,7 @@ interface ModelSummary extends Pick<ModelDetails, 'parameterSize' | 'quantizatio
   readonly families: readonly string[] | null
 }
 
-/** Values in the configuration override values in the file. Unknown texts are empty. */
+/** Values in the configuration override values in the file. Missing texts become empty strings. */
 export function summarizeModel(
   { model_family, model_families, model_type, file_type }: ModelConfig = {},
   file: Partial<Pick<ModelDetails, 'architecture' | 'parameterSize' | 'quantization'>> = {},

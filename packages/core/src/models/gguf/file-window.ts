@@ -42,8 +42,8 @@ export class FileWindow {
   }
 
   /**
-   * Loads the next `count` bytes. Returns `undefined` if they are loaded already, since awaiting each element
-   * of a long array is slow.
+   * Loads the next `count` bytes. If they are loaded already, returns `undefined` instead of a promise, since
+   * awaiting each element of a long array is slow.
    */
   load(count: number): Promise<void> | undefined {
     return this.#offset + count <= this.#filled ? undefined : this.#fill(count)

@@ -44,8 +44,8 @@ const trueTexts: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True']
 const falseTexts: readonly string[] = ['0', 'f', 'F', 'false', 'FALSE', 'False']
 
 /**
- * A repeated parameter replaces the earlier value, but `stop` values are collected. Throws `invalid_request`
- * for an unknown name or an invalid value.
+ * A repeated parameter replaces the earlier value, but each `stop` is added to a list. Throws
+ * `invalid_request` for an unknown name or an invalid value.
  */
 export function addParameter(
   file: { readonly parameters: Record<string, unknown>; readonly ignored: string[] },

@@ -13,7 +13,7 @@ import { limits } from '../../engine/request-limits.ts'
 export const StopSequence = z
   .string()
   .max(limits.stopLength)
-  .refine((text) => text.isWellFormed(), 'has half a character, a lone surrogate.')
+  .refine((text) => text.isWellFormed(), 'contains a lone surrogate.')
 
 /** Truncates fractions, as Ollama does. */
 export const integer = (min: number = -limits.int32, max: number = limits.int32) =>

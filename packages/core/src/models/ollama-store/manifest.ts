@@ -66,7 +66,7 @@ export interface ModelConfig {
   readonly base_name?: string
 }
 
-/** Limit of a manifest. The largest known manifests have a few thousand layers. */
+/** Limit of the size of a manifest. The largest known manifests have a few thousand layers. */
 export const maxManifestBytes = 1024 * 1024
 
 const LayerSchema = z.object({

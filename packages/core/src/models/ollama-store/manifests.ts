@@ -21,7 +21,7 @@ import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
 /** How long unreferenced blobs are kept. Clients upload blobs before the manifest that references them. */
 const graceMs = 60 * 60_000
-/** Dates that differ by less count as equal, since file dates are coarse. */
+/** Dates that differ by less than this count as equal, since file dates are coarse. */
 const toleranceMs = 1_000
 const maxCachedManifests = 1_024
 
@@ -46,7 +46,7 @@ export class ManifestStore implements Manifests {
    */
   readonly #referencedAt = new Map<Digest, Date>()
 
-  /** @param roots folders that contain `manifests/`; only the first is written to */
+  /** @param roots folders that contain `manifests/`. The store writes to the first folder only */
   constructor(roots: readonly string[], blobs: BlobStore) {
     this.#roots = roots
     this.#folders = roots.map((root) => join(root, 'manifests'))
@@ -59,7 +59,7 @@ export class ManifestStore implements Manifests {
   }
 
   async find(name: ModelName): Promise<ManifestEntry | undefined> {
-    // On a case-insensitive disk an exact path matches every spelling.
+    // On a case-insensitive disk, a path matches every spelling, and the entry could get a wrong name.
     for (const folder of isDiskCaseInsensitive ? [] : this.#folders) {
       const entry = await this.#readEntry(folder, name)
       if (entry) return entry

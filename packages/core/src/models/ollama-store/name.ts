@@ -27,7 +27,10 @@ const partPatterns: Readonly<Record<keyof NameParts, RegExp>> = {
   tag: /^\w[\w.-]{0,79}$/,
 }
 
-/** Limit in characters, longer than all parts of a valid name together. Clients can send names of several megabytes. */
+/**
+ * Limit in characters, longer than all parts of a valid name together. Clients can send names of several
+ * megabytes.
+ */
 const maxLength = 1_000
 
 /** Ignores a `:local` suffix. Returns `undefined` for text that is not a name. */

@@ -119,7 +119,7 @@ export class GuardedFetch {
     if (encoding !== 'identity') {
       response.body.destroy()
       throw upstreamError(
-        `${url.origin} sent an answer encoded as ${encoding.slice(0, 20)}, though none was asked for`,
+        `${url.origin} sent a response encoded as ${encoding.slice(0, 20)}, but no encoding was requested`,
       )
     }
     return { status: response.statusCode, header, body: response.body, url }

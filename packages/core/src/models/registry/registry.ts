@@ -211,7 +211,7 @@ export class Registry {
     const { realm, service, scope } = parseChallenge(challenge)
     if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
-    // The host of the realm receives our signature, and we trust its token. It must be the registry itself.
+    // The host of the realm receives our signature, and we trust its token. So it must be the registry.
     if (url.origin !== this.#base.origin)
       throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
@@ -225,7 +225,7 @@ export class Registry {
       await expectStatus(response, 200)
       return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
-    // The signal of one request must not abort this: several requests may wait for the token.
+    // No request's signal aborts the token request, since several requests may wait for the token.
     return withDeadline(fetchToken, this.#requestTimeoutMs, this.#timeoutError(url))
   }
 }

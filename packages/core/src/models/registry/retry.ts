@@ -11,7 +11,7 @@ export interface TransferPolicy {
   readonly pauseMs: number
   /** Number of consecutive failures after which a transfer ends. */
   readonly maxFailures: number
-  /** Size of one part, in bytes. @default a 64th of the file, but 100 MB to 1 GB */
+  /** Size of one part, in bytes. @default a 64th of the file, at least 100 MB, at most 1 GB */
   readonly partBytes?: number
 }
 
