@@ -1,7 +1,7 @@
-/** Continuation: a trailing assistant message without tool calls stays open, so that the model continues it. */
+/** Continuation: a trailing assistant message without tool calls stays open for the model to continue. */
 import type { Message } from '../engine/request.ts'
 
-/** Marks the end of the last message, since templates trim messages and append closing tokens. */
+/** Marks the end of an open message, because templates trim messages and append closing tokens. */
 const endMark = '\uE000'
 
 export function isContinued(messages: readonly Message[]): boolean {
@@ -9,13 +9,16 @@ export function isContinued(messages: readonly Message[]): boolean {
   return last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
 }
 
-/** Appends the end mark to the last message. */
+/** Trims the end of the last message and appends the end mark. */
 export const appendEndMark = <M extends { readonly content: string }>(messages: readonly M[]): readonly M[] =>
   messages.map((message, index) =>
     index === messages.length - 1 ? { ...message, content: message.content.trimEnd() + endMark } : message,
   )
 
-/** Cuts the rendered text at the end mark of an open message. Repairs unpaired surrogates from variables and schemas. */
+/**
+ * Cuts the rendered text at the end mark of an open message. Replaces unpaired surrogates, which template
+ * variables and tool schemas can contain.
+ */
 export function toPrompt(rendered: string, { isContinued }: { readonly isContinued: boolean }): string {
   const end = isContinued ? rendered.lastIndexOf(endMark) : -1
   return (end === -1 ? rendered : rendered.slice(0, end)).toWellFormed()

@@ -10,7 +10,7 @@ const toMessage = (role: string, text: string): Message => ({ role, content: [{ 
 const tools: readonly Tool[] = [{ name: 'f', description: 'Does it.', parameters: { type: 'object' } }]
 const chat = '{{ range .Messages }}[{{ .Role }}] {{ .Content }} {{ end }}[assistant]'
 
-/** Parses with the tags that the template shows, in pieces of one character. */
+/** Parses an answer one character at a time, with the tags that occur in the template. */
 function read(source: string, answer: string, expected: Partial<ExpectedOutput> = {}): readonly OutputPart[] {
   const templateFeatures = parseGoTemplate(source).features
   const parser = parseOutput({
@@ -42,7 +42,7 @@ test('an open message ends with its text, without the template’s closing token
   expect(prompt([toMessage('user', 'Hi')])).toBe('[user] Hi [assistant]')
 })
 
-test('special tokens of users are neutralised, those of the system are not', () => {
+test('special tokens are neutralised in user messages but not in system messages', () => {
   const { renderChat: prompt, renderInfill } = parseGoPrompt(
     '{{ .Prompt }}{{ .Suffix }}{{ range .Messages }}{{ .Content }}{{ end }}',
     {
@@ -56,7 +56,7 @@ test('special tokens of users are neutralised, those of the system are not', () 
   expect(renderInfill({ prefix: '<end>', suffix: 'x' })).toBe('<\u200Bend>x')
 })
 
-test('calls and results are fields if the template lists tools, text otherwise', () => {
+test('calls and results are template fields if the template lists tools, and text otherwise', () => {
   const messages: readonly Message[] = [
     toMessage('user', 'Go'),
     { role: 'assistant', content: [{ type: 'tool-call', id: 'a', name: 'f', arguments: '{"b":1,"a":"<"}' }] },
@@ -73,7 +73,7 @@ test('calls and results are fields if the template lists tools, text otherwise',
   expect(rendered).toContain('The result of f:\ndone')
 })
 
-test('think and its level are available to the template', () => {
+test('a template receives Think and ThinkLevel', () => {
   const { renderChat: prompt } = parseGoPrompt(
     '{{ .Think }} {{ .ThinkLevel }}{{ range .Messages }}{{ end }}',
     {},
@@ -89,7 +89,7 @@ test('think and its level are available to the template', () => {
 const own =
   '{{ range .Messages }}{{ if .Thinking }}<musing>{{ .Thinking }}</musing>{{ end }}{{ range .ToolCalls }}<do>{"name": "{{ .Function.Name }}", "arguments": {{ .Function.Arguments }}}</do>{{ end }}{{ end }}{{ .Tools }}'
 
-test('reasoning and calls are parsed between the tags that a template shows', () => {
+test('reasoning and calls are parsed between the tags that occur in a template', () => {
   expect(read(own, '<musing>Hm.</musing>Well. <do>{"name": "f", "arguments": {"a": 1}}</do>')).toEqual([
     { type: 'reasoning', text: 'Hm.' },
     { type: 'text', text: 'Well.' },
@@ -98,13 +98,13 @@ test('reasoning and calls are parsed between the tags that a template shows', ()
   ])
 })
 
-test('text between such tags that is not a call stays text', () => {
+test('text between call tags stays text if it is not a call', () => {
   expect(read(own, 'Say <do>{"name": "g", "arguments": {}}</do>')).toEqual([
     { type: 'text', text: 'Say <do>{"name": "g", "arguments": {}}</do>' },
   ])
 })
 
-test('reasoning that the prompt has opened is parsed', () => {
+test('reasoning is parsed if the prompt contains the opening tag', () => {
   expect(read(own, 'Hm.</musing>Well.', { prompt: 'assistant\n<musing>\n' })).toEqual([
     { type: 'reasoning', text: 'Hm.' },
     { type: 'text', text: 'Well.' },
@@ -120,7 +120,7 @@ test('a template of a known family uses the parser of that family', () => {
   ).toEqual(['tool-call', 'tool-arguments'])
 })
 
-test('tags other than the common ones require control tokens', () => {
+test('reasoning tags other than the common tags require control tokens', () => {
   const expected = { template: own, family: detectFamily(own), prompt: '', reasoning: true, tools: [] }
 
   expect(hasControlTokens(expected)).toBe(false)

@@ -1,4 +1,7 @@
-/** Renders prompts with a Go template. Pure; hostile templates run under a deadline (see `render-worker.ts`). */
+/**
+ * Renders prompts with a Go template. `model-process/render.ts` runs this module in a worker thread with a
+ * deadline, because a template can be hostile.
+ */
 import type { Message } from '../engine/request.ts'
 import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
 import { type GoTemplate, parseGoTemplate, type ThinkSettings } from './go-template/index.ts'
@@ -6,7 +9,7 @@ import type { ChatTemplate, RenderOptions } from './jinja.ts'
 import { toPlainConversation } from './messages.ts'
 import { createNeutralizer } from './neutralize.ts'
 
-/** Text around the gap to fill (fill-in-the-middle). */
+/** Text before and after the gap that the model fills (fill-in-the-middle). */
 export interface InfillContext {
   readonly prefix: string
   readonly suffix: string
@@ -17,7 +20,7 @@ export interface GoPromptRenderer {
   renderInfill(gap: InfillContext): string
 }
 
-/** Throws `GoTemplateError`, and so do the methods of the result. */
+/** Throws `GoTemplateError`. The methods of the renderer also throw it. */
 export function parseGoPrompt(
   source: string,
   { specialTokens = [] }: Pick<ChatTemplate, 'specialTokens'>,

@@ -1,15 +1,18 @@
 /** Incremental parsing: a parser is a generator that yields whenever it needs more text. */
 import { OutputBuilder, type OutputParser } from './output-part.ts'
 
-/** Steps of a parser; each yield waits for more text. */
+/** A running parser. Each `yield` waits for more text. */
 export type ParseSteps<Result = void> = Generator<undefined, Result, undefined>
 
-/** Text received so far. Time is linear however the text is split: parsers look ahead at most the length of a mark. */
+/**
+ * Model output received so far. A mark is a markup string such as `<tool_call>`. Parsers look ahead at most
+ * the length of a mark, so parsing takes linear time for chunks of any size.
+ */
 export class ParserInput {
   #text = ''
   #at = 0
   #ended = false
-  /** Text taken since `startCapture`, without the part still in `#text` from `#captureStart`. */
+  /** Earlier chunks of the captured text. The rest of this text starts at `#captureStart` in `#text`. */
   #captured: string[] | undefined
   #captureStart = 0
 
@@ -24,7 +27,7 @@ export class ParserInput {
     this.#ended = true
   }
 
-  /** Returns a character without taking it; empty at the end. */
+  /** Returns the character at offset `ahead` without taking it. Returns an empty string at the end. */
   *peek(ahead = 0): ParseSteps<string> {
     while (this.#at + ahead >= this.#text.length) {
       if (this.#ended) return ''
@@ -33,7 +36,7 @@ export class ParserInput {
     return this.#text[this.#at + ahead] as string
   }
 
-  /** Takes characters that were peeked. */
+  /** Takes characters that `peek` returned before. */
   skip(length = 1): void {
     this.#at += length
   }
@@ -45,7 +48,10 @@ export class ParserInput {
     return true
   }
 
-  /** Takes closing markup, at the end of the text also a prefix of it. Returns whether it was complete. */
+  /**
+   * Takes closing markup. At the end of the text, also takes an incomplete prefix of the markup.
+   * Returns whether the markup was complete.
+   */
   *tryTakeClosing(literal: string): ParseSteps<boolean> {
     if (yield* this.tryTake(literal)) return true
     if (this.#ended && literal.startsWith(this.#text.slice(this.#at))) this.#at = this.#text.length
@@ -56,7 +62,7 @@ export class ParserInput {
     yield* this.takeRun(' \t\r\n')
   }
 
-  /** Takes the longest run of these characters. */
+  /** Takes and returns the longest run of the given characters. */
   *takeRun(characters: string): ParseSteps<string> {
     let taken = ''
     for (;;) {
@@ -68,8 +74,9 @@ export class ParserInput {
   }
 
   /**
-   * Emits text as it arrives, up to the first mark or the end. Returns the mark without taking it.
-   * A mark must not be a prefix of another, nor inside one unless both end together.
+   * Emits text as it arrives, up to the first mark or the end. Returns the mark without taking it, or
+   * `undefined` at the end. No mark may be a prefix of another mark. A mark inside another mark must end
+   * where that mark ends.
    */
   *takeUpTo(marks: readonly string[], emit: (text: string) => void): ParseSteps<string | undefined> {
     for (;;) {
@@ -89,13 +96,13 @@ export class ParserInput {
     }
   }
 
-  /** Records taken text until it is known whether it is markup. */
+  /** Starts to record taken text, until the parser knows whether the text is markup. */
   startCapture(): void {
     this.#captured = []
     this.#captureStart = this.#at
   }
 
-  /** Ends the capture and returns the recorded text: it was not markup. */
+  /** Ends the capture and returns the recorded text, because it was not markup. */
   takeCaptured(): string {
     const captured = this.#captured
       ? [...this.#captured, this.#text.slice(this.#captureStart, this.#at)].join('')
@@ -104,7 +111,7 @@ export class ParserInput {
     return captured
   }
 
-  /** Ends the capture and drops the recorded text: it was markup. */
+  /** Ends the capture and drops the recorded text, because it was markup. */
   dropCapture(): void {
     this.#captured = undefined
   }
@@ -118,7 +125,7 @@ function measurePartialMark(marks: readonly string[], text: string, from: number
   return Math.max(length, 0)
 }
 
-/** @param parse consumes the whole input */
+/** @param parse must consume the whole input */
 export function createIncrementalParser(
   parse: (input: ParserInput, output: OutputBuilder) => ParseSteps,
 ): OutputParser {

@@ -12,7 +12,7 @@ const renderChat = (template: ChatTemplate, ...given: Parameters<ChatRenderer>):
 
 const withChatMl = { source: chatMl, bosToken: '', eosToken: '' }
 
-/** Llama 3's template, shortened: it trims each message and appends a closing token. */
+/** Shortened template of Llama 3. It trims each message and appends a closing token. */
 const llama3 = {
   source:
     "{{ bos_token }}{% for message in messages %}{{ '<|start_header_id|>' + message['role'] + '<|end_header_id|>\\n\\n' + message['content'] | trim + '<|eot_id|>' }}{% endfor %}" +
@@ -59,7 +59,7 @@ test('a trailing assistant message stays open in a template that trims', () => {
 })
 
 test.each(['e', 'end', 'im_end', '|', '>'])(
-  'a trailing assistant message %j is left open, though it is a part of what closes a turn',
+  'a trailing assistant message %j stays open, although the closing token contains it',
   (text) => {
     const prompt = renderChat(withChatMl, [message('user', 'Hi'), message('assistant', text)])
 
@@ -79,7 +79,7 @@ test('trailing white space of an open assistant message is dropped', () => {
   expect(prompt).toBe('<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello')
 })
 
-test('only the last message is continued, even if an earlier one has the same text', () => {
+test('only the last message stays open, even if an earlier message has the same text', () => {
   const prompt = renderChat(withChatMl, [
     message('assistant', 'Yes'),
     message('user', 'Yes'),
@@ -277,7 +277,7 @@ test('tools have the shape of OpenAI’s API', () => {
   expect(JSON.parse(prompt)).toEqual([{ type: 'function', function: weather }])
 })
 
-test('calls have their arguments as an object', () => {
+test('a template receives call arguments as an object', () => {
   const source =
     "{# tools <tool_call> #}{% for m in messages %}[{{ m.role }} {{ m.content }}{% if m.tool_calls is defined %}{% for c in m.tool_calls %} {{ c.id }} {{ c.function.name }} {{ c.function.arguments.city }}{% endfor %}{% endif %}{% if m.role == 'tool' %} {{ m.tool_call_id }} {{ m.name }}{% endif %}]{% endfor %}{% if add_generation_prompt %}>{% endif %}"
 
@@ -310,7 +310,7 @@ test('arguments that are not JSON stay strings', () => {
   expect(JSON.parse(prompt)).toBe('{"city": "Os')
 })
 
-test('ids have nine characters if the template requires that', () => {
+test('call ids have nine characters if the template requires this length', () => {
   const source =
     '{# tools [TOOL_CALLS] id|length != 9 #}{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c.id }} {% endfor %}{% if m.role == "tool" %}{{ m.tool_call_id }} {% endif %}{% endfor %}'
 

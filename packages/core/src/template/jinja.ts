@@ -1,4 +1,7 @@
-/** Renders prompts with the Jinja chat template of a GGUF file. Pure; hostile templates run under a deadline (see `render-worker.ts`). */
+/**
+ * Renders prompts with the Jinja chat template of a GGUF file. `model-process/render.ts` runs this module in
+ * a worker thread with a deadline, because a template can be hostile.
+ */
 import { Template } from '@huggingface/jinja'
 import type { Message, Tool } from '../engine/request.ts'
 import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
@@ -10,24 +13,24 @@ export interface ChatTemplate {
   readonly source: string
   readonly bosToken: string
   readonly eosToken: string
-  /** Special tokens that stay plain text in messages of users and tools. */
+  /** Special tokens to treat as plain text in messages from users and tools. */
   readonly specialTokens?: readonly string[]
 }
 
 export interface RenderOptions {
-  /** Whether the model should reason first; if absent, the template decides. */
+  /** Whether the model should reason before it answers. If absent, the template decides. */
   readonly reasoning?: boolean | undefined
   readonly tools?: readonly Tool[] | undefined
-  /** Additional template variables; they do not override the standard ones. */
+  /** Additional template variables. They cannot override the standard variables. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** Default for models without a template, as in llama.cpp. */
+/** Default template for models without a template, as in llama.cpp. */
 export const chatMl =
   "{% for message in messages %}{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
-/** Renders messages to a prompt. Throws the template's error if it rejects every role fallback. */
+/** Renders messages to a prompt. If the template rejects all role fallbacks, throws its first error. */
 export type ChatRenderer = (messages: readonly Message[], options?: RenderOptions) => string
 
 /** Input of a template, for any Jinja engine. */
@@ -36,7 +39,10 @@ export interface TemplateInput {
   readonly isContinued: boolean
 }
 
-/** Parses once, since parsing large templates takes longer than rendering them. Throws the parser's error. */
+/**
+ * Parses a template once for all prompts, because parsing a large template takes longer than rendering it.
+ * Throws the parser's error.
+ */
 export function parseChatTemplate(template: ChatTemplate): ChatRenderer {
   const parsed = new Template(template.source)
   const toTemplateInput = createTemplateInputBuilder(template)
@@ -47,7 +53,7 @@ export function parseChatTemplate(template: ChatTemplate): ChatRenderer {
         const templateInput = toTemplateInput(fallback.messages, options, fallback.supportsSystemRole)
         return toPrompt(parsed.render({ ...templateInput.variables }), templateInput)
       } catch (cause) {
-        // The error for the original messages is the relevant one.
+        // Keeps the first error, because it concerns the original messages.
         firstError ??= cause
       }
     }
@@ -73,7 +79,7 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
         bos_token: bosToken,
         eos_token: eosToken,
         ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
-        // Seed-OSS has a token budget instead of a switch.
+        // Seed-OSS has a token budget for reasoning instead of a switch.
         ...(reasoning === false && { thinking_budget: 0 }),
       },
       isContinued: isOpen,

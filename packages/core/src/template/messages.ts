@@ -1,4 +1,4 @@
-/** Converts messages for templates: tool calls and results in OpenAI's shape, or described in plain text. */
+/** Converts messages for templates. Tool calls and results get OpenAI's shape or a plain-text description. */
 import type { Message, Part, Tool } from '../engine/request.ts'
 import type { TemplateCall, TemplateMessage } from './template-message.ts'
 import { detectFamily } from './tool-calls/detect.ts'
@@ -12,15 +12,16 @@ export interface ConversationOptions {
   readonly tools: readonly Tool[]
   /** Source of the template. */
   readonly source: string
-  /** Applied to text of users and tools; only the host app and the model may write special tokens. */
+  /** Applied to text from users and tools. Only the host app and the model may write special tokens. */
   readonly neutralize: (text: string) => string
   /** Whether the template accepts a system message. */
   readonly supportsSystemRole: boolean
 }
 
 /**
- * Converts messages for a Jinja template. Templates of unknown families get tools, calls and results in plain text,
- * which asks the model for calls as JSON on separate lines.
+ * Converts messages for a Jinja template. If the tool-call family of the template is `generic`, describes
+ * tools, calls and results in plain text. That text asks the model to write each call as JSON on a separate
+ * line.
  */
 export function toConversation(
   messages: readonly Message[],
@@ -43,7 +44,9 @@ export function toConversation(
   }
 }
 
-/** Converts messages for a Go template. Templates that do not list tools get them in plain text. */
+/**
+ * Converts messages for a Go template. Describes the tools in plain text if the template does not list them.
+ */
 export function toPlainConversation(
   messages: readonly Message[],
   {
@@ -62,7 +65,7 @@ const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
 const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
 
 interface MessageContext {
-  /** Tool names of earlier calls by id; an id can recur in a later turn. */
+  /** Tool name of each earlier call, by call id. A later turn can reuse an id. */
   readonly names: Map<string, string>
   readonly hasStringArguments: boolean
   readonly neutralize: ConversationOptions['neutralize']
@@ -76,7 +79,7 @@ function convertMessages(
   return messages.flatMap((message) => toTemplateMessages(message, context))
 }
 
-/** Tool results precede the message's own text: they answer the previous message. */
+/** Puts tool results before the text of the message, because they answer the previous message. */
 function toTemplateMessages({ role, content }: Message, context: MessageContext): readonly TemplateMessage[] {
   const { names, hasStringArguments } = context
   const neutralize = role === 'system' || role === 'assistant' ? (text: string) => text : context.neutralize
@@ -128,7 +131,7 @@ const toTemplateTool = ({ name, description = '', parameters }: Tool): object =>
   function: { name, description, parameters },
 })
 
-/** Most templates expect an object; a few concatenate arguments as a string. */
+/** Whether the template concatenates call arguments as a string. Most templates expect an object. */
 const requiresStringArguments = (source: string): boolean =>
   /\barguments\b/.test(source) && !/\barguments\b['"\])]*\s*(?:\||\.[a-z]|is |or |-?%|\)|,)/.test(source)
 
@@ -141,7 +144,7 @@ function parseObject(json: string): object | undefined {
   }
 }
 
-/** gpt-oss accepts either reasoning or text before a call: joins both as reasoning. */
+/** Joins reasoning and text before a call as reasoning, because gpt-oss accepts only one of them. */
 function withoutPreamble(message: TemplateMessage): TemplateMessage {
   const { content, thinking, tool_calls } = message
   return tool_calls && thinking !== undefined && content !== ''
@@ -149,14 +152,20 @@ function withoutPreamble(message: TemplateMessage): TemplateMessage {
     : message
 }
 
-/** Granite 3's template has no field for calls; the model was trained on calls as text. */
+/**
+ * Appends calls to the text of the message. Granite 3's template has no field for calls, and the model was
+ * trained on calls as text.
+ */
 function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateMessage {
   if (!tool_calls) return message
   const calls = JSON.stringify(tool_calls.map(({ function: call }) => call))
   return { ...message, content: `${message.content}<|tool_call|>${calls}` }
 }
 
-/** Splits parallel calls for templates with one call per message, each followed by its result. Keeps every result. */
+/**
+ * Splits parallel calls for templates that accept one call per message. Each call is followed by its result.
+ * No result is dropped.
+ */
 function splitParallelCalls(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const split: TemplateMessage[] = []
   for (let at = 0; at < messages.length; at++) {
@@ -184,7 +193,7 @@ function splitParallelCalls(messages: readonly TemplateMessage[]): readonly Temp
   return split
 }
 
-/** Mistral's templates reject ids that are not nine characters long. */
+/** Replaces call ids with ids of nine characters, because Mistral's templates reject any other length. */
 function withShortIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
   if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
   const shortIds = new Map<string, string>()
@@ -205,14 +214,14 @@ function describeInText(
   supportsSystemRole: boolean,
 ): readonly TemplateMessage[] {
   const converted: TemplateMessage[] = []
-  /** Whether the last converted message contains results. */
+  /** Whether the last converted message contains tool results. */
   let isAfterResult = false
   for (const { tool_calls, tool_call_id: _, name, ...message } of messages) {
     const { role, content } = message
     const isResult = role === 'tool' && (name !== undefined || tools.length > 0)
     const text = isResult ? `The result of ${name ?? 'the tool'}:\n${content}` : content
     const last = converted.at(-1)
-    // Many of these templates require alternating user and assistant messages.
+    // Many templates without tools require alternating user and assistant messages.
     if (last && isAfterResult && (isResult || role === 'user'))
       converted.splice(-1, 1, { ...last, content: `${last.content}\n\n${text}` })
     else if (isResult) converted.push({ role: 'user', content: text })
@@ -225,7 +234,10 @@ function describeInText(
   return tools.length > 0 ? withToolDescription(converted, tools, supportsSystemRole) : converted
 }
 
-/** Appends the description to the system message, or to the first message if the template accepts no system message. */
+/**
+ * Appends the tool description to the system message. If the template accepts no system message, appends it
+ * to the first message.
+ */
 function withToolDescription(
   messages: readonly TemplateMessage[],
   tools: readonly Tool[],

@@ -1,5 +1,5 @@
-/** Keeps special tokens in untrusted text from being tokenized as such. */
-/** Invisible, and no tokenizer merges across it. */
+/** Prevents special tokens in untrusted text from being tokenized as special tokens. */
+/** Invisible character. No tokenizer merges the text before and after it. */
 const zeroWidthSpace = '\u200B'
 
 /** @param tokens texts of special tokens, such as `<|im_end|>` */

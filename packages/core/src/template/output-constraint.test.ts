@@ -49,7 +49,7 @@ const situations = fixtureFamilies.flatMap(({ name, template }) =>
 )
 
 test.each(situations)(
-  '%s, after %j: samples of required calls parse as complete calls',
+  '%s, prompt %j: samples of required calls parse as complete calls',
   (_name, prompt, template) => {
     const expected = {
       ...{ template, prompt, tools },
@@ -87,7 +87,7 @@ test.each(situations)(
   },
 )
 
-/** Formats that parsers accept and grammars do not enforce. Fixture templates cover one version per family. */
+/** Fixtures that parsers accept and grammars reject. Each fixture template covers one version of a model. */
 const notEnforced: ReadonlySet<string> = new Set([
   'hermes: arguments before the name',
   'hermes: an object given as a string',
@@ -96,8 +96,8 @@ const notEnforced: ReadonlySet<string> = new Set([
   'hermes: a call without arguments',
   'hermes: unescaped line breaks and backslashes',
   'hermes: the nested function object of OpenAI’s API',
-  'mistral: a list',
-  'mistral: two in a list',
+  'mistral: one call in a list',
+  'mistral: two calls in a list',
   'mistral: a name and arguments',
   'mistral: a name, an id and arguments, twice',
   'mistral: no separator between name and arguments',

@@ -1,4 +1,7 @@
-/** Derives the output constraint of a request in the markup of its model family, so that the output parses back. */
+/**
+ * Derives the output constraint of a request. It uses the markup of the model family, so that the output
+ * parser can parse the constrained output.
+ */
 import type { GenerateRequest } from '../engine/request.ts'
 import type { OutputConstraint } from '../grammar/constraint.ts'
 import type { ExpectedOutput } from './output.ts'
@@ -12,7 +15,7 @@ const harmonyAnalysis = {
   isOpen: false,
 } as const
 
-/** `undefined` if any text is valid. */
+/** Returns `undefined` if any text is valid output. */
 export function buildOutputConstraint(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
   expected: ExpectedOutput,

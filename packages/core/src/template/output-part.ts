@@ -1,7 +1,8 @@
 /** Parts of parsed model output, and the handling of white space around markup. */
 /**
- * The argument deltas of a complete call form a JSON object. `tool-incomplete` ends a call that the token limit or the
- * model cut off; its deltas form a prefix of an object, possibly empty.
+ * The concatenated `tool-arguments` of a complete call form a JSON object. `tool-incomplete` ends a call that
+ * the token limit or the model cut off. The arguments of an incomplete call form a prefix of an object,
+ * possibly empty.
  */
 export type OutputPart =
   | { readonly type: 'reasoning' | 'text'; readonly text: string }
@@ -17,7 +18,9 @@ export interface OutputParser {
   flush(): readonly OutputPart[]
 }
 
-/** Collects parts. Drops white space next to markup, so it is held back until the next text is known. */
+/**
+ * Collects parts and drops white space next to markup. Holds back white space until the next text arrives.
+ */
 export class OutputBuilder {
   /** Set to false once no markup can follow. */
   isTrimming = true
@@ -41,7 +44,7 @@ export class OutputBuilder {
     this.#pendingBlank = body.slice(length)
   }
 
-  /** Marks the position of markup. */
+  /** Drops the white space around this position, where the output has markup. */
   markBoundary(): void {
     this.#pendingBlank = ''
     this.#afterMark = true
@@ -52,7 +55,7 @@ export class OutputBuilder {
     this.#parts.push({ type: 'tool-call', index: this.#calls++, name })
   }
 
-  /** Adds arguments of the last call. */
+  /** Appends JSON to the arguments of the last call. */
   addArguments(json: string): void {
     const index = this.#calls - 1
     const last = this.#parts.at(-1)
@@ -70,7 +73,7 @@ export class OutputBuilder {
     return parts
   }
 
-  /** Returns the remaining parts, with trailing white space. */
+  /** Returns the remaining parts. Keeps white space at the end of the text. */
   finish(): readonly OutputPart[] {
     if (this.#type === 'text' && this.#pendingBlank !== '') this.#append('text', this.#pendingBlank)
     this.#pendingBlank = ''

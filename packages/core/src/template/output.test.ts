@@ -15,7 +15,9 @@ const fixtures = fixtureFamilies.flatMap((family) =>
   family.fixtures.map((fixture) => [family.name, fixture.name, family, fixture] as const),
 )
 
-/** Joins adjacent parts, whose boundaries depend on the pieces. */
+/**
+ * Parses pieces of an output and joins adjacent parts, because the boundaries of parts depend on the pieces.
+ */
 function parse(
   { template }: Pick<FixtureFamily, 'template'>,
   pieces: readonly string[],
@@ -49,7 +51,7 @@ test.each(fixtures)('%s: %s', (_family, _name, family, fixture) => {
 
 test.each(fixtures)('%s: %s, however the text is split', (_family, _name, family, fixture) => {
   const expected = JSON.stringify(fixture.parts)
-  // Compares without `expect` first, which is slow for thousands of comparisons.
+  // Compares without `expect` first, because `expect` is slow for thousands of comparisons.
   const check = (pieces: readonly string[]): void => {
     const parts = parse(family, pieces, fixture)
     if (JSON.stringify(parts) !== expected)
@@ -73,7 +75,7 @@ test.each(fixtureFamilies.map((family) => [family.name, family] as const))(
   },
 )
 
-/** Markup of calls, without tool names. */
+/** Fragments of call markup, without complete tool names. */
 const fragments = [
   '<tool_call>',
   '</tool_call>',
@@ -122,12 +124,12 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
     )
   })
 
-  test('argument deltas of a call join to its arguments', () => {
+  test('the argument deltas of a call join to its arguments', () => {
     const values = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
 
     fc.assert(
       fc.property(values, fc.array(fc.nat({ max: 400 }), { maxLength: 20 }), (value, cuts) => {
-        // Tagged parameters have no escapes.
+        // Formats with one tag per parameter cannot escape `<` and `>`.
         fc.pre(!/[<>]/.test(JSON.stringify(value)))
         const { answer, prompt } = callOf(name, value)
         const parts = parse(

@@ -15,26 +15,26 @@ export interface ExpectedOutput {
   readonly template: string
   /** Detected from the template; see `detectFamily`. */
   readonly family: ToolCallFamily
-  /** Tags of reasoning and calls that a Go template shows. */
+  /** Tags of reasoning and tool calls that occur in a Go template. */
   readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>
   /** The end of the prompt. */
   readonly prompt: string
-  /** Whether to separate reasoning from text. Always the case for gpt-oss. */
+  /** Whether to separate reasoning from text. The parser of gpt-oss always separates them. */
   readonly reasoning: boolean
-  /** Callable tools; calls of other tools are text. */
+  /** Callable tools. Calls of other tools stay text. */
   readonly tools: readonly Tool[]
-  /** Whether a grammar constrains the output: a call is required, or content has a format. */
+  /** Whether a grammar constrains the output, because a call is required or the content has a format. */
   readonly isConstrained?: boolean
 }
 
-/** A grammar makes families without JSON calls write generic ones. */
+/** Selects the parser. If the family has no JSON calls, a grammar enforces calls of the generic family. */
 const selectFamily = (expected: ExpectedOutput): ToolCallFamily =>
   expected.isConstrained && !selectCallFormat(expected) ? 'generic' : expected.family
 
 const createGenericParser = ({ open, close }: NonNullable<TemplateFeatures['calls']>): ToolCallParser =>
   createBareJsonParser({ ...genericTags, [open]: close })
 
-/** Creates a parser whose result does not depend on how the text is split. */
+/** Creates a parser whose result does not depend on how the text is split into chunks. */
 export function parseOutput(expected: ExpectedOutput): OutputParser {
   const { template, templateFeatures = {}, prompt, reasoning, tools } = expected
   const family = selectFamily(expected)
@@ -53,7 +53,7 @@ export function parseOutput(expected: ExpectedOutput): OutputParser {
     : callParser
 }
 
-/** Whether the markup can consist of control tokens, which detokenization otherwise drops. */
+/** Whether the markup can contain control tokens. If false, detokenization may drop control tokens. */
 export const hasControlTokens = ({
   template,
   family,

@@ -81,7 +81,7 @@ test('unbounded white space is parsed in linear time', () => {
   splitter.push('a')
   for (let n = 0; n < 300_000; n++) splitter.push(' ')
 
-  // About 100 ms; a minute with quadratic rescans.
+  // Takes about 100 ms. Quadratic rescans would take a minute.
   expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
 

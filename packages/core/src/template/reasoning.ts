@@ -1,4 +1,4 @@
-/** Separates reasoning from the answer: text between the family's tags at the start of the output. */
+/** Separates reasoning from the answer. Reasoning is the text between two tags at the start of the output. */
 import { createIncrementalParser, type ParserInput, type ParseSteps } from './input.ts'
 import type { OutputBuilder, OutputParser } from './output-part.ts'
 
@@ -7,7 +7,10 @@ export interface ReasoningTags {
   readonly close: string
 }
 
-/** Tags of DeepSeek, Qwen, GLM, Granite 3.3 and most others. Fine-tuned models use them even if their template does not. */
+/**
+ * Tags of DeepSeek, Qwen, GLM, Granite 3.3 and most other models. Fine-tuned models use these tags even if
+ * their template does not.
+ */
 const commonTags: ReasoningTags = { open: '<think>', close: '</think>' }
 
 const familyTags: readonly ReasoningTags[] = [
@@ -22,15 +25,15 @@ const familyTags: readonly ReasoningTags[] = [
   { open: 'Here is my thought process:', close: 'Here is my response:' },
 ]
 
-/** Granite 3.3 also wraps its answer in tags if it reasons. */
+/** If Granite 3.3 reasons, it also wraps its answer in these tags. */
 const answerTags: ReasoningTags = { open: '<response>', close: '</response>' }
 
-/** Whether a model has tags other than the common ones, which every tokenizer treats as text. */
+/** Whether a model has tags other than the common tags. Every tokenizer treats the common tags as text. */
 export const hasOwnTags = (template: string, templateTags?: ReasoningTags): boolean =>
   (templateTags && templateTags.open !== commonTags.open) ||
   familyTags.some(({ close }) => template.includes(close))
 
-/** @param templateTags tags that a Go template shows */
+/** @param templateTags reasoning tags that occur in a Go template */
 const listTags = (template: string, templateTags: ReasoningTags | undefined): readonly ReasoningTags[] => [
   ...(templateTags ? [templateTags] : []),
   commonTags,
@@ -38,11 +41,14 @@ const listTags = (template: string, templateTags: ReasoningTags | undefined): re
 ]
 
 interface ReasoningBlock extends ReasoningTags {
-  /** Whether the prompt already contains `open`; otherwise reasoning is optional. */
+  /** Whether the prompt already contains `open`. If not, reasoning is optional. */
   readonly isOpen: boolean
 }
 
-/** Detects the reasoning block before an answer. @param reasoning whether the request asks for reasoning */
+/**
+ * Detects the reasoning block before an answer.
+ * @param reasoning whether the request asks for reasoning
+ */
 export function detectReasoningBlock(
   prompt: string,
   template: string,
@@ -61,10 +67,10 @@ export function detectReasoningBlock(
 }
 
 /**
- * Creates a parser that separates reasoning and drops white space around its tags.
- * @param prompt its end: some templates write the opening tag
- * @param template determines the tags of the family
- * @param templateTags tags that a Go template shows
+ * Creates a parser that separates reasoning and drops white space around the reasoning tags.
+ * @param prompt can end with the opening tag, which some templates write
+ * @param template source of the chat template, which determines the tags
+ * @param templateTags reasoning tags that occur in a Go template
  */
 export const splitReasoning = (prompt: string, template = '', templateTags?: ReasoningTags): OutputParser =>
   createIncrementalParser((input, output) =>

@@ -1,4 +1,4 @@
-/** Alternative role sequences of a conversation, since templates reject some sequences. */
+/** Alternative role sequences of a conversation, for templates that reject the original roles. */
 import { mergeTurns } from '../engine/merge-turns.ts'
 import type { Message } from '../engine/request.ts'
 
@@ -9,8 +9,9 @@ export interface RoleFallback {
 }
 
 /**
- * Yields the messages unchanged, then with alternating user and assistant roles after the leading system messages,
- * then with system messages as user messages. Some clients start with an assistant message or put system messages later.
+ * First yields the messages unchanged. Then yields them with alternating user and assistant roles after the
+ * leading system messages. Last, yields them with every system message as a user message. Some clients start
+ * with an assistant message or send system messages later.
  */
 export function* listRoleFallbacks(messages: readonly Message[]): Generator<RoleFallback> {
   const systemCount = Math.max(

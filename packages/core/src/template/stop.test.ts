@@ -66,7 +66,7 @@ test('the stop sequence that is complete first ends the answer', () => {
   expect(pieces.at(-1)).toEqual({ text: 'a', stop: 'bc' })
 })
 
-test('of two stop sequences that end together the longer one is reported', () => {
+test('if two stop sequences end together, the longer sequence is reported', () => {
   const cut = new StopMatcher(['\n', '###\n']).push('done###\nmore')
 
   expect(cut).toEqual({ text: 'done', stop: '###\n' })
@@ -103,7 +103,7 @@ test.each(texts)('%j with the stops %j has the same result however it is split',
   for (let cuts = 0; cuts < 2 ** (text.length - 1); cuts++) {
     const pieces = cutAt(text, cuts)
     const result = run(pieces, stops)
-    // Compares without `expect` first, which is slow for a thousand matchers.
+    // Compares without `expect` first, because `expect` is slow for a thousand matchers.
     if (result.text !== expected.text || result.stop !== expected.stop)
       expect({ pieces, ...result }).toEqual({ pieces, ...expected })
   }
@@ -111,7 +111,7 @@ test.each(texts)('%j with the stops %j has the same result however it is split',
   expect(run([text], stops)).toEqual(expected)
 })
 
-/** Splits after every character whose bit is set. */
+/** Splits the text after every character whose bit in `cuts` is set. */
 function cutAt(text: string, cuts: number): string[] {
   const pieces: string[] = []
   let start = 0
@@ -133,7 +133,7 @@ function naive(stops: readonly string[], text: string): StopResult {
   return { text }
 }
 
-test('in any pieces, text and stop equal those of a search in the whole text', () => {
+test('text and stop are the same as in a search of the whole text, for any pieces', () => {
   const letters = fc.stringMatching(/^[ab]{1,6}$/)
 
   fc.assert(
@@ -161,6 +161,6 @@ test('sequences that almost match everywhere take linear time', () => {
 
   for (let token = 0; token < 5_000; token++) matcher.push('a')
 
-  // About 20 ms; five minutes with quadratic rescans.
+  // Takes about 20 ms. Quadratic rescans would take five minutes.
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 })

@@ -1,4 +1,4 @@
-/** Stop sequences across token boundaries: text that could start one is held back. */
+/** Finds stop sequences across token boundaries. Holds back text that could start a stop sequence. */
 import { PrefixMatcher } from '../util/prefix-matcher.ts'
 
 export interface StopResult {
@@ -8,7 +8,7 @@ export interface StopResult {
   readonly stop?: string
 }
 
-/** Finds stop sequences in time linear in the text (Knuth, Morris and Pratt). */
+/** Finds stop sequences in linear time (Knuth–Morris–Pratt algorithm). */
 export class StopMatcher {
   readonly #stops: readonly StopState[]
   #pending = ''
@@ -38,7 +38,9 @@ export class StopMatcher {
     return pending
   }
 
-  /** Returns the sequence that this character completes; of several, the longest. */
+  /**
+   * Returns the stop sequence that this character completes. If it completes several, returns the longest.
+   */
   #step(character: string): string | undefined {
     let completed: string | undefined
     for (const watched of this.#stops) {
@@ -53,6 +55,6 @@ export class StopMatcher {
 interface StopState {
   readonly stop: string
   readonly matcher: PrefixMatcher<string>
-  /** Length of the longest prefix of the sequence that ends the text. */
+  /** Length of the longest prefix of `stop` with which the text so far ends. */
   matched: number
 }

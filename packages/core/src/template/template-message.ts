@@ -3,7 +3,7 @@ export interface TemplateMessage {
   readonly role: string
   readonly content: string
   readonly reasoning_content?: string
-  /** The same text, under the name that gpt-oss uses. */
+  /** Same text as `reasoning_content`, for the template of gpt-oss. */
   readonly thinking?: string
   readonly tool_calls?: readonly TemplateCall[]
   readonly tool_call_id?: string

@@ -1,10 +1,11 @@
-/** Data for templates. Shape: Ollama `template/template.go`, `api/types.go`. */
+/** Builds the data of templates. Modelled on Ollama's `template/template.go` and `api/types.go`. */
 import type { Tool } from '../../engine/request.ts'
 import type { TemplateMessage } from '../template-message.ts'
 import { fromJson, type GoField, GoMap, GoStruct, type GoValue, maxDepth } from './values.ts'
 
-/** The system messages, and all messages with consecutive ones of the same role joined. */
+/** A conversation in which consecutive messages of the same role, except tool results, are joined. */
 export interface CollatedConversation {
+  /** All system messages, joined. */
   readonly system: string
   readonly messages: readonly TemplateMessage[]
 }
@@ -70,7 +71,7 @@ const toCall = (
     ),
   })
 
-/** Keeps the schema keywords that Ollama's types have. */
+/** Keeps only the schema keywords that exist in Ollama's types. */
 export const toTool = ({ name, description = '', parameters }: Tool): GoStruct =>
   new GoStruct(
     {

@@ -1,4 +1,4 @@
-/** Features of a model that its template reveals. */
+/** Detects features of a model in its Go template. */
 import type { Node, Operand, Pipe, Tree } from './parse.ts'
 
 export interface TemplateFeatures {
@@ -6,7 +6,7 @@ export interface TemplateFeatures {
   readonly tools: boolean
   /** Whether the template supports fill-in-the-middle. */
   readonly suffix: boolean
-  /** Whether the template renders a whole conversation, and not one turn at a time. */
+  /** Whether the template renders a whole conversation instead of one turn at a time. */
   readonly messages: boolean
   readonly response: boolean
   /** Tags around reasoning. */
@@ -30,7 +30,7 @@ export function detectFeatures(tree: Tree): TemplateFeatures {
   }
 }
 
-/** Field names. */
+/** Collects the names of all fields that a node and its children use. */
 function collectNames(node: Node): readonly string[] {
   if (!('pipe' in node) || !node.pipe) return []
   const inside = 'list' in node ? [...node.list, ...node.otherwise].flatMap(collectNames) : []
@@ -72,7 +72,7 @@ function findThinkingTags(nodes: readonly Node[], isInMessages = false): Templat
 
 const textOf = (node: Node | undefined): string => (node?.type === 'text' ? node.text : '')
 
-/** Finds the text before the JSON of a call, or before all calls, and the text after it. */
+/** Finds the markup around the JSON of a call. The markup before it can precede the whole list of calls. */
 function findCallTags(nodes: readonly Node[]): TemplateFeatures['calls'] {
   for (const [index, node] of nodes.entries()) {
     if (!('list' in node)) continue

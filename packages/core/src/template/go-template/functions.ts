@@ -1,4 +1,4 @@
-/** Functions of templates: Go's builtins and Ollama's. `run.ts` has `and` and `or`, which short-circuit. */
+/** Template functions of Go and Ollama. `and` and `or` are in `run.ts`, because they short-circuit. */
 import { GoTemplateError } from './error.ts'
 import { toJson } from './print.ts'
 import { sprint, sprintf, sprintln } from './printf.ts'
@@ -59,7 +59,7 @@ const toBasicKind = (value: GoValue): BasicKind => {
   return ['bool', 'int', 'float64', 'string', 'nil'].includes(type) ? (type as BasicKind) : 'other'
 }
 
-/** A missing value equals only a missing value. */
+/** Compares two values. A missing value and nil equal each other and nothing else. */
 function isEqual(a: GoValue, b: GoValue): boolean {
   const [kind, other] = [toBasicKind(a), toBasicKind(b)]
   if (kind === 'nil' || other === 'nil') return kind === other
@@ -108,7 +108,7 @@ function toPosition(key: GoValue, max: number): number {
   return Number(key)
 }
 
-/** Slices strings by byte; a partial character becomes U+FFFD. */
+/** Slices strings by byte. A partial character becomes U+FFFD. */
 function sliceValue(value: GoValue, ends: readonly GoValue[]): GoValue {
   if (value === undefined || value === null) throw new GoTemplateError('slice of untyped nil')
   const isText = typeof value === 'string'
@@ -141,7 +141,7 @@ const escapeQuery = (value: string): string =>
     .replaceAll('%20', '+')
 
 const dayMs = 86_400_000
-/** Local date. */
+/** Formats a date as YYYY-MM-DD, in the local time zone. */
 const formatDate = (date: Date): string =>
   [date.getFullYear(), date.getMonth() + 1, date.getDate()]
     .map((part) => String(part).padStart(2, '0'))
@@ -157,7 +157,7 @@ const typeScriptTypes: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-/** @param property of a tool's parameters */
+/** @param property one parameter of a tool */
 function toTypeScript(property: GoValue, depth = 0): string {
   if (!(property instanceof GoStruct) || depth > maxDepth) return 'any'
   const choices = property.fields.get('AnyOf')?.value

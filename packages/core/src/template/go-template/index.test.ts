@@ -16,11 +16,11 @@ const problem = (action: () => unknown): string => {
     expect(cause).toBeInstanceOf(GoTemplateError)
     return (cause as Error).message
   }
-  throw new Error('Nothing was wrong.')
+  throw new Error('Expected the action to throw.')
 }
 
-describe('the language', () => {
-  // Outputs and errors of Go.
+describe('template language', () => {
+  // The expected outputs and errors are those of Go.
   test.each([
     ['{{ .a }}', 'x'],
     ['a {{- /* b */ -}} c', 'ac'],
@@ -125,7 +125,7 @@ describe('bounds', () => {
   test.each([
     ['nested loops', '{{ range 99999999 }}{{ range 99999999 }}{{ end }}{{ end }}', 'too many steps'],
     [
-      'a template that fills itself',
+      'a template that includes itself',
       '{{ define "t" }}{{ template "t" }}{{ end }}{{ template "t" }}',
       'maximum template depth',
     ],
@@ -230,7 +230,7 @@ describe('bounds', () => {
 
 describe('prompts', () => {
   const toMessage = (role: string, content: string): TemplateMessage => ({ role, content })
-  // Recorded from Ollama 0.33.
+  // The expected prompts were recorded from Ollama 0.33.
   const chat =
     '{{- range .Messages }}<|im_start|>{{ .Role }}\n{{ .Content }}<|im_end|>\n{{ end }}<|im_start|>assistant\n'
   const legacy =
@@ -379,7 +379,7 @@ R=2026-11-21 S=false T= U=false V=4`)
     expect(parseGoTemplate(before).features.calls).toEqual({ open: '[TOOL_CALLS]', close: '' })
   })
 
-  test('a value of an unknown type converts to nil', () => {
+  test('a missing key of a nested map prints as <no value>', () => {
     const empty: GoValue = new GoMap([])
 
     expect(runTree(parseTree('{{ .a.b }}'), new GoMap([['a', empty]]))).toBe('<no value>')

@@ -1,6 +1,7 @@
 /**
- * Go templates (`text/template`) of Modelfiles. Depending on the fields that a template names, it renders the whole
- * conversation, one turn at a time, or a prompt with a suffix. Shape: Ollama `template/template.go`.
+ * Renders the Go templates (`text/template`) of Modelfiles. The fields in a template decide what it renders:
+ * a whole conversation, a single turn, or a prompt with a suffix. Modelled on Ollama's
+ * `template/template.go`.
  */
 import type { Tool } from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'
@@ -17,9 +18,9 @@ export { GoTemplateError } from './error.ts'
 export type { TemplateFeatures } from './features.ts'
 
 export interface ThinkSettings {
-  /** Whether the model should think; absent if the request does not specify it. */
+  /** Whether the model should think. Absent if the request does not specify it. */
   readonly think?: boolean | undefined
-  /** `low`, `medium`, `high` or `max`. */
+  /** `low`, `medium`, `high` or `max`. Ignored unless `think` is true. @default 'medium' */
   readonly level?: string | undefined
 }
 
@@ -41,13 +42,16 @@ export interface GoTemplate {
   ): string
 }
 
-/** Throws `GoTemplateError` in Go's wording, or if the source is longer than `limits.templateLength`. */
+/**
+ * Throws `GoTemplateError` with Go's message for invalid syntax. Also throws it if the source is longer than
+ * `limits.templateLength` characters.
+ */
 export function parseGoTemplate(source: string): GoTemplate {
   if (source.length > limits.templateLength)
     throw new GoTemplateError(`template: longer than ${limits.templateLength} characters`)
   const parsed = parseTree(source)
   const features = detectFeatures(parsed)
-  // Without `.Response` the response follows at the end.
+  // If the template has no `.Response`, the response follows at the end.
   const tree = features.messages || features.response ? parsed : parseTree(`${source}{{ .Response }}`)
   const turnTemplate = { tree, lastTurn: truncateAtResponse(tree) }
   return {
@@ -83,7 +87,7 @@ interface TurnTemplate {
   readonly lastTurn: Tree
 }
 
-/** Renders system, prompt and response of each turn; the model continues the last response. */
+/** Renders the system message, prompt and response of each turn. The model continues the last response. */
 function renderTurns(
   { tree, lastTurn }: TurnTemplate,
   messages: readonly TemplateMessage[],

@@ -1,4 +1,7 @@
-/** Lexer of templates: text, and tokens between `{{` and `}}`. Shape: Go `text/template/parse`, `lex.go`. */
+/**
+ * Splits templates into text, and tokens between `{{` and `}}`. Modelled on `lex.go` of Go's
+ * `text/template/parse`.
+ */
 import { errorAt } from './error.ts'
 
 export type Token = { readonly at: number } & (
@@ -83,7 +86,7 @@ function skipComment(source: string, from: number): ActionEnd {
   if (end === -1) throw errorAt(source, from, 'unclosed comment')
   const next = skipBlanks(source, end + 2)
   const closed = matchClosing(source, next, next > end + 2)
-  // White space is allowed only before a trim marker.
+  // After a comment, Go allows white space only before a trim marker.
   if (!closed || (next > end + 2 && !closed.isTrimming))
     throw errorAt(source, from, 'comment ends before closing delimiter')
   return closed

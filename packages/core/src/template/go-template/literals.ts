@@ -1,16 +1,16 @@
-/** Go's constant literals. */
+/** Parses Go's constant literals. */
 const escapes: Readonly<Record<string, string>> = {
   ...{ a: '\u0007', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
   ...{ '\\': '\\', "'": "'", '"': '"' },
 }
 
-/** Parses a quoted or raw string; undefined if an escape is invalid. */
+/** Parses a quoted or raw string. Returns `undefined` if an escape is invalid. */
 export function parseString(literal: string): string | undefined {
   const inner = literal.slice(1, -1)
   // Go drops carriage returns from raw strings.
   if (literal.startsWith('`')) return inner.replaceAll('\r', '')
   let isInvalid = false
-  // Consecutive byte escapes form UTF-8 characters together.
+  // Several byte escapes in a row can encode one UTF-8 character.
   const text = inner.replace(
     /(?:\\(?:x[\da-fA-F]{2}|[0-7]{3}))+|\\(?:u[\da-fA-F]{4}|U[\da-fA-F]{8}|.)/gs,
     (spelled) => {

@@ -1,4 +1,4 @@
-/** Parser of templates. Shape: Go `text/template/parse`, `parse.go`. */
+/** Parses templates. Modelled on `parse.go` of Go's `text/template/parse`. */
 import { errorAt, type GoTemplateError } from './error.ts'
 import { functionNames } from './functions.ts'
 import { lex, type Token } from './lex.ts'
@@ -27,9 +27,9 @@ export type Node =
 export interface Pipe {
   readonly at: number
   readonly variables: readonly string[]
-  /** Whether the pipe assigns to existing variables (`=`) and does not declare them (`:=`). */
+  /** Whether the pipe assigns to existing variables (`=`) instead of declaring variables (`:=`). */
   readonly isAssignment: boolean
-  /** Each has at least one operand and receives the result of the previous command as last argument. */
+  /** Each command has at least one operand. Its last argument is the result of the previous command. */
   readonly commands: readonly (readonly Operand[])[]
 }
 
@@ -42,7 +42,7 @@ export type Operand = { readonly at: number } & (
   | { readonly type: 'literal'; readonly value: GoValue }
 )
 
-/** Nested blocks and parentheses. */
+/** Maximum nesting depth of blocks and parentheses. */
 const maxDepth = 100
 
 /** Throws `GoTemplateError`. */
@@ -123,7 +123,7 @@ class TreeParser {
   #otherwise(type: 'if' | 'with' | 'range', ending: ParsedList['ending']): readonly Node[] {
     if (ending === 'source') throw this.#error('unexpected EOF')
     if (ending === 'end') return []
-    // `else if` shares the `end`.
+    // `if` and its `else if` share one `end`.
     if (type !== 'range' && this.#tryTakeWord(type)) return [this.#control(type)]
     this.#close('else')
     const { nodes, ending: last } = this.#list()
@@ -181,7 +181,7 @@ class TreeParser {
     })
   }
 
-  /** Parses variables before `:=` or `=`; `range` can have two. */
+  /** Parses variables before `:=` or `=`. Only `range` can have two variables. */
   #declarations(context: string): Pick<Pipe, 'variables' | 'isAssignment'> {
     const from = this.#at
     const variables: string[] = []
@@ -253,7 +253,7 @@ class TreeParser {
     return { type: 'function', at, name }
   }
 
-  /** Parses fields that follow without white space. */
+  /** Parses fields, such as `.Name`, that follow an operand without white space. */
   #fields(): readonly string[] {
     const names: string[] = []
     for (;;) {

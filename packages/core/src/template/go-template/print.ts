@@ -1,7 +1,7 @@
-/** Formats values like `fmt`, and as the HTML-safe JSON of `encoding/json`. */
+/** Formats values like Go's `fmt`, or as HTML-safe JSON like Go's `encoding/json`. */
 import { GoMap, GoStruct, type GoValue, isList, isTrue } from './values.ts'
 
-/** Formats like `%v`. */
+/** Formats a value like the verb `%v`. */
 export function toText(value: GoValue): string {
   if (value === undefined || value === null) return '<nil>'
   if (typeof value === 'number') return formatFloat(value)
@@ -19,7 +19,9 @@ const isJsonList = (items: readonly GoValue[]): boolean =>
 const formatPair = ([key, value]: readonly [string, GoValue]): string => `${key}:${toText(value)}`
 const formatField = ({ value }: { readonly value: GoValue }): string => toText(value)
 
-/** Formats like `%g`: exponents have two digits and start at 1e-5. */
+/**
+ * Formats a float. Nonzero values below 1e-4 and values from 1e21 up get an exponent of two or more digits.
+ */
 export function formatFloat(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
   const size = Math.abs(value)
@@ -29,7 +31,7 @@ export function formatFloat(value: number): string {
 
 export const withExponent = (text: string): string => text.replace(/e([+-])(\d)$/, 'e$10$2')
 
-/** Map keys are sorted, struct fields keep their order. */
+/** Converts a value to JSON. Map keys are sorted. Struct fields keep their order. */
 export function toJson(value: GoValue): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'string') return quoteJson(value)

@@ -2,7 +2,7 @@
 import { formatFloat, toText, withExponent } from './print.ts'
 import { type GoValue, isList, typeOf } from './values.ts'
 
-/** Separates two operands by a space if neither is a string. */
+/** Writes a space between two operands if neither is a string. */
 export const sprint = (values: readonly GoValue[]): string =>
   values
     .map((value, index) => {
@@ -13,12 +13,12 @@ export const sprint = (values: readonly GoValue[]): string =>
 
 export const sprintln = (values: readonly GoValue[]): string => `${values.map(toText).join(' ')}\n`
 
-/** Padding is limited to this width, so that a template cannot exhaust memory. */
+/** Maximum width of padded text, in characters, so that a template cannot exhaust memory. */
 const maxWidth = 10_000
 
 export function sprintf(format: string, values: readonly GoValue[]): string {
   let used = 0
-  /** `*` takes the number from the arguments. */
+  /** Resolves a width or a precision. `*` takes the number from the arguments. */
   const resolveNumber = (written: string | undefined): number | undefined => {
     if (written !== '*') return written === undefined ? undefined : Number(written)
     const value = values[used++]
@@ -109,7 +109,7 @@ function formatFloatVerb(value: number, verb: 'e' | 'f' | 'F' | 'g', precision: 
   return formatFixed(value, precision ?? 6)
 }
 
-/** `toFixed` switches to an exponent from 1e21 up. */
+/** Like `toFixed`, but without an exponent for values of 1e21 and more. */
 const formatFixed = (value: number, precision: number): string =>
   Math.abs(value) < 1e21
     ? value.toFixed(precision)

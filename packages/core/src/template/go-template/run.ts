@@ -1,4 +1,4 @@
-/** Executes templates. Shape: Go `text/template`, `exec.go`, with `missingkey=zero`. */
+/** Executes templates. Modelled on `exec.go` of Go's `text/template`, with the option `missingkey=zero`. */
 import { errorAt, GoTemplateError } from './error.ts'
 import { functions } from './functions.ts'
 import type { Node, Operand, Pipe, Tree } from './parse.ts'
@@ -6,9 +6,9 @@ import { toText } from './print.ts'
 import { GoMap, GoStruct, type GoValue, isList, isTrue, typeOf } from './values.ts'
 
 export interface ExecutionBounds {
-  /** Nodes, operands and produced characters. */
+  /** Maximum number of steps. Each node, each operand and each 64 characters of a value cost one step. */
   readonly maxSteps: number
-  /** Length of the output and of each value, in characters. */
+  /** Maximum length of the output and of each value, in characters. */
   readonly maxLength: number
   readonly now: Date
 }
@@ -21,7 +21,7 @@ export const runTree = (tree: Tree, data: GoMap, bounds: Partial<ExecutionBounds
 
 type LoopExit = 'break' | 'continue' | undefined
 
-/** Nested blocks, templates and parentheses. */
+/** Maximum nesting depth of blocks, templates and parentheses. */
 const maxDepth = 500
 
 /** Characters that cost one step. */
@@ -34,7 +34,7 @@ class TemplateExecutor {
   #length = 0
   #steps = 0
   #depth = 0
-  /** Variables in scope; later ones shadow earlier ones. */
+  /** Variables in scope. A later variable shadows earlier variables of the same name. */
   #variables: [string, GoValue][] = []
 
   constructor(tree: Tree, bounds: ExecutionBounds) {
@@ -213,7 +213,7 @@ class TemplateExecutor {
     return result
   }
 
-  /** Returns the first value whose truth is `isTrueWanted`, or the last value. */
+  /** Returns the first value whose truthiness equals `isTrueWanted`, or the last value. */
   #shortCircuit(
     isTrueWanted: boolean,
     at: number,
@@ -237,7 +237,7 @@ class TemplateExecutor {
     return this.#locateErrors(at, '', () => toText(value))
   }
 
-  /** Adds the position in the template to errors. */
+  /** Adds the position in the template to errors that `compute` throws. */
   #locateErrors<T>(at: number, before: string, compute: () => T): T {
     try {
       return compute()

@@ -1,4 +1,6 @@
-/** Cuts a single-turn template at `.Response`, where the model continues. The rest applies to finished turns. */
+/**
+ * Cuts a single-turn template at `.Response`, where the model continues. Only finished turns render the rest.
+ */
 import { isMentioned } from './features.ts'
 import type { Node, Tree } from './parse.ts'
 

@@ -1,5 +1,8 @@
 /** Go values, as far as templates distinguish them. */
-/** `undefined` is Go's missing value, `null` nil, `bigint` int, `number` float64, an array a slice. */
+/**
+ * `undefined` stands for a missing value, `null` for nil, `bigint` for int, `number` for float64, and an
+ * array for a slice.
+ */
 export type GoValue =
   | undefined
   | null
@@ -26,13 +29,13 @@ export class GoMap {
 
 export interface GoField {
   readonly value: GoValue
-  /** JSON key; absent fields are not in the JSON. */
+  /** JSON key. If absent, the JSON omits the field. */
   readonly key?: string
   /** Whether the JSON omits the field if it is empty. */
   readonly omitEmpty?: boolean
 }
 
-/** A struct: access to an unknown field is an error. */
+/** A struct. Access to an unknown field is an error. */
 export class GoStruct {
   readonly fields: ReadonlyMap<string, GoField>
   readonly isJson: boolean
@@ -51,7 +54,7 @@ export function isTrue(value: GoValue): boolean {
   return Boolean(value)
 }
 
-/** Type name in Go's errors. */
+/** Returns the type name that Go's error messages use. */
 export function typeOf(value: GoValue): string {
   if (value === undefined || value === null) return 'nil'
   if (isList(value)) return '[]interface {}'
@@ -62,10 +65,10 @@ export function typeOf(value: GoValue): string {
   ]
 }
 
-/** Nesting limit of values from requests. */
+/** Maximum nesting depth of values from requests. */
 export const maxDepth = 200
 
-/** Converts JSON like Go: every number is a float64. Values below `maxDepth` become nil. */
+/** Converts JSON like Go: every number is a float64. Values nested more deeply than `maxDepth` become nil. */
 export function fromJson(value: unknown, options: { isJson?: boolean } = {}, depth = 0): GoValue {
   if (depth > maxDepth) return null
   if (Array.isArray(value)) return value.map((item) => fromJson(item, {}, depth + 1))

@@ -1,6 +1,7 @@
 /**
- * Tool-call formats that grammars enforce per family. Families without JSON arguments (Gemma, GLM, Qwen Coder,
- * DeepSeek since V3.2) have none: their optional calls are unconstrained, their required calls are generic JSON.
+ * Tool-call format that a grammar enforces, per model family. Gemma, GLM, Qwen Coder and DeepSeek since V3.2
+ * have no format here, because they do not write arguments as JSON. A grammar does not constrain their
+ * optional calls, and makes their required calls generic JSON.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import type { ToolCallFamily } from './detect.ts'
@@ -8,7 +9,7 @@ import type { ToolCallFamily } from './detect.ts'
 const jsonCall = ['{"name": "', '", "arguments": ', '}'] as const
 const jsonList = { open: ' [', call: jsonCall, separator: ', ' } as const
 
-/** The format that the plain-text description of tools asks for. */
+/** Format that the plain-text description of the tools asks the model to use. */
 export const genericCallFormat: ToolCallFormat = { call: jsonCall, separator: '\n' }
 
 const betweenTags: ToolCallFormat = {
@@ -51,9 +52,9 @@ const functionary31: ToolCallFormat = {
   call: ['', '>', '</function>'],
   separator: '\n<function=',
 }
-/** No mark: text messages have a recipient too, so calls never appear inside free text. */
+/** Has no mark. Text messages also start with a recipient, so calls never appear inside free text. */
 const functionary32: ToolCallFormat = { call: ['', '\n', ''], separator: '>>>' }
-/** One call per message. */
+/** Has no separator, because a message contains one call. */
 const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'] }
 const harmony: ToolCallFormat = {
   prefix: '<|channel|>commentary ',
@@ -102,7 +103,7 @@ export function selectCallFormat({ template, family, prompt }: FormatContext): T
   }
 }
 
-/** Markup before content for the user. */
+/** Returns the markup before content for the user. */
 export function selectContentPrefix({ family, prompt }: Omit<FormatContext, 'template'>): string {
   switch (family) {
     case 'functionary':

@@ -1,11 +1,11 @@
-/** Parses calls as JSON objects with a name and arguments, the format of most families. */
+/** Parses calls that are JSON objects with a name and arguments. Most model families use this format. */
 import type { ParseSteps } from '../input.ts'
 import { copyObject, copyQuotedObject, parseOneOfStrings, skipValue } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
 
 /**
- * Parses one call or a list, with or without brackets and commas. Returns whether there was one.
- * @param isMarked whether markup precedes the calls; without it, arguments are required
+ * Parses one call or a list of calls, with or without brackets and commas. Returns whether it found a call.
+ * @param isMarked whether markup precedes the calls. Without markup, a call must have arguments.
  */
 export function* parseCallObjects(context: ParserContext, isMarked: boolean): ParseSteps<boolean> {
   const { input, output } = context
@@ -47,7 +47,10 @@ function* parseCallObject(context: ParserContext, isMarked: boolean): ParseSteps
   return call.state !== 'unknown'
 }
 
-/** Some models nest name and arguments in `function`, like OpenAI's API. */
+/**
+ * Parses the members of a call object. Some models nest name and arguments in `function`, like OpenAI's API.
+ * @param isInner whether the object is the value of `function`
+ */
 function* parseMembers(context: ParserContext, call: PartialCall, isInner: boolean): ParseSteps<boolean> {
   const { input } = context
   if (!(yield* input.tryTake('{'))) return false

@@ -1,4 +1,7 @@
-/** DeepSeek: a name and JSON arguments in R1 and V3, a tag per parameter since V3.2. */
+/**
+ * Tool calls of DeepSeek. R1 and V3 write a name and JSON arguments. Models since V3.2 write a tag per
+ * parameter.
+ */
 import type { ParseSteps } from '../input.ts'
 import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
@@ -34,7 +37,7 @@ export const deepseek: ToolCallParser = (context) =>
 
 function* parseJsonCall(context: ParserContext): ParseSteps<boolean> {
   const { input } = context
-  // R1 writes the type of the call, V3.1 does not.
+  // R1 writes the type of the call before the name. V3.1 does not.
   yield* input.tryTake(`function${separator}`)
   const name = yield* parseToolName(context)
   if (name === undefined) return false

@@ -7,7 +7,7 @@ import { detectFamily, listsTools } from './detect.ts'
 import { fixtureFamilies } from './fixtures/families.ts'
 
 test.each(fixtureFamilies.map(({ name, template }) => [name, template] as const))(
-  '%s is known by %j',
+  '%s is detected from the template %j',
   (name, template) => {
     expect(detectFamily(template)).toBe(name)
   },

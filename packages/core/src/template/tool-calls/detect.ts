@@ -23,15 +23,21 @@ const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [
   ['functionary', /<function=/],
   ['glm', /<arg_key>/],
   ['granite', /<\|tool_call\|>|<\|start_of_role\|>/],
-  // MiniMax has the same outer tags with other markup inside.
+  // Excludes MiniMax, which has the same outer tags but other markup inside them.
   ['hermes', /^(?!.*<invoke)/s, /<tool_calls?>|<TOOLCALL>|<\|START_ACTION\|>/],
   ['llama3', /<\|start_header_id\|>/],
 ]
 
-/** Whether a template lists the tools. Some render calls and results but leave the tools to the system message. */
+/**
+ * Whether a template lists the tools. Some templates render calls and results, but expect the tools in the
+ * system message.
+ */
 export const listsTools = (template: string): boolean => /\btools\b|\.Tools\b/.test(template)
 
-/** Harmony markup applies with and without tools. Templates that do not list tools get our description, and so the generic format. */
+/**
+ * Detects `harmony` with and without tools, because all output of gpt-oss has this markup. If another
+ * template does not list the tools, the prompt describes them in plain text and asks for the generic format.
+ */
 export function detectFamily(template: string): ToolCallFamily {
   const [family = 'generic'] =
     familySignatures.find(([, ...all]) => all.every((sign) => sign.test(template))) ?? []

@@ -1,4 +1,7 @@
-/** Functionary: tags with the name (3.1), or messages with a recipient (3.2). */
+/**
+ * Tool calls of Functionary. Version 3.1 writes tags with the tool name. Version 3.2 writes messages with a
+ * recipient.
+ */
 import type { ParseSteps } from '../input.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ParserContext, ToolCallParser } from './parser-context.ts'

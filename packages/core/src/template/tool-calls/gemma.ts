@@ -1,10 +1,13 @@
-/** Gemma 4 and FunctionGemma: objects with unquoted keys, and strings between special quote tokens. */
+/**
+ * Tool calls of Gemma 4 and FunctionGemma. Arguments are objects with unquoted keys. Strings are between
+ * special quote tokens.
+ */
 import type { ParserInput, ParseSteps } from '../input.ts'
 import { escapeJson, maxArgumentDepth } from './json.ts'
 import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
-/** Closing tag and quote token by opening tag. */
+/** Closing tag and quote token of each opening tag. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {
   '<|tool_call>': ['<tool_call|>', '<|"|>'],
   '<start_function_call>': ['<end_function_call>', '<escape>'],
@@ -25,7 +28,7 @@ export const gemma: ToolCallParser = (context) =>
     return true
   })
 
-/** Converts a value to JSON; parsers return false if it is invalid or incomplete. */
+/** Converts a value to JSON. Every parsing method returns false if its text is invalid or incomplete. */
 class GemmaValueParser {
   readonly #input: ParserInput
   readonly #quote: string
@@ -96,7 +99,7 @@ class GemmaValueParser {
     return true
   }
 
-  /** Parses a number or word; a word that is not a JSON literal becomes a string. */
+  /** Parses a number or a word. A word that is not a JSON literal becomes a string. */
   *#scalar(): ParseSteps<boolean> {
     const input = this.#input
     let text = ''

@@ -1,10 +1,12 @@
-/** Calls as JSON without markup: an object or a list at the start of a line. */
+/** Tool calls as JSON without markup: an object or a list of objects at the start of a line. */
 import { parseCallObjects } from './call-objects.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
 const fence = '```'
 
-/** @param tags markup that starts calls anywhere: optional closing tag by opening tag */
+/**
+ * @param tags opening tags that start calls anywhere in a line, with the closing tags that the model may omit
+ */
 export const createBareJsonParser = (tags: Readonly<Record<string, string>>): ToolCallParser =>
   function* (context) {
     const { input, output } = context
@@ -32,6 +34,8 @@ export const createBareJsonParser = (tags: Readonly<Record<string, string>>): To
     }
   }
 
-/** Models often use these tags from training even if the description of tools does not mention them. */
+/**
+ * Models often use these tags because of their training, although the tool description does not mention them.
+ */
 export const genericTags = { '<tool_call>': '</tool_call>' } as const
 export const generic = createBareJsonParser(genericTags)

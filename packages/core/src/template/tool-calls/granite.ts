@@ -1,4 +1,7 @@
-/** Granite: a special token and a list of JSON objects in version 3, JSON between tags since version 4. */
+/**
+ * Tool calls of Granite. Version 3 writes a special token and a list of JSON objects. Versions since 4 write
+ * JSON between tags.
+ */
 import { createTaggedJsonParser } from './hermes.ts'
 
 export const granite = createTaggedJsonParser({

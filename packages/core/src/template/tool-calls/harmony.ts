@@ -1,4 +1,4 @@
-/** gpt-oss (Harmony): the output is several messages, each with a channel and an optional recipient. */
+/** Output of gpt-oss (Harmony format): several messages, each with a channel and an optional recipient. */
 import type { ParseSteps } from '../input.ts'
 import { parseCallArguments } from './parse-calls.ts'
 import type { ParserContext, ToolCallParser } from './parser-context.ts'
@@ -8,7 +8,7 @@ const channel = '<|channel|>'
 const message = '<|message|>'
 const endMarkers = ['<|end|>', '<|call|>', '<|return|>', start, channel] as const
 
-/** Longer text is not a header. */
+/** Maximum length of a message header, in characters. Longer text is not a header. */
 const maxHeaderLength = 200
 
 export const harmony: ToolCallParser = function* (context) {
@@ -43,7 +43,10 @@ export const harmony: ToolCallParser = function* (context) {
 
 const extractChannel = (header: string): string => /<\|channel\|>\s*(\w+)/.exec(header)?.[1] ?? 'final'
 
-/** Parses up to the content; empty if the header is cut off, undefined if the text is not a header. */
+/**
+ * Parses a message header, up to the content. Returns an empty string if the header is cut off, and
+ * `undefined` if the text is not a header.
+ */
 function* parseHeader({ input }: ParserContext): ParseSteps<string | undefined> {
   const isStarted = yield* input.tryTake(start)
   yield* input.tryTake('assistant')

@@ -1,9 +1,12 @@
-/** Hermes, Qwen and many others: JSON between tags. Granite, Command R, Nemotron and Apriel have other tags. */
+/**
+ * Tool calls of Hermes, Qwen and many other models: JSON between tags. Granite, Command R, Nemotron and
+ * Apriel use other tags.
+ */
 import { parseCallObjects } from './call-objects.ts'
 import { parseMarkedCalls } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'
 
-/** @param tags optional closing tag by opening tag */
+/** @param tags opening tags, with the closing tags that the model may omit */
 export const createTaggedJsonParser =
   (tags: Readonly<Record<string, string>>): ToolCallParser =>
   (context) =>

@@ -1,10 +1,10 @@
-/** Incremental parser of JSON as models write it. */
+/** Incremental JSON parser that accepts common mistakes of models, such as unescaped line breaks. */
 import type { ParserInput, ParseSteps } from '../input.ts'
 
-/** Clients reject arguments nested more deeply. */
+/** Maximum nesting depth of arguments. Clients reject deeper nesting. */
 export const maxArgumentDepth = 128
 
-/** Automaton of numbers: next state by state and character class. */
+/** Automaton of JSON numbers: the next state by current state and character class. */
 const numberTransitions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '-': { 0: '0', 9: '9' },
   0: { '.': '.', e: 'e' },
@@ -22,14 +22,14 @@ const classifyCharacter = (character: string): string =>
 const literalRests: Readonly<Record<string, string>> = { t: 'rue', f: 'alse', n: 'ull' }
 const blank = ' \t\r\n'
 
-/** Checks character by character whether a text continues a JSON object. */
+/** Checks, one character at a time, whether a text is the beginning of a JSON object. */
 export class JsonObjectScanner {
   readonly #open: string[] = []
   #expected: 'value' | 'item or end' | 'key' | 'key or end' | 'colon' | 'comma or end' = 'value'
   #string: 'key' | 'value' | undefined
   #isEscaped = false
   #hexDigits = 0
-  /** Rest of `true`, `false` or `null`. */
+  /** Characters of `true`, `false` or `null` that must follow. */
   #word = ''
   #number: string | undefined
 
@@ -50,8 +50,8 @@ export class JsonObjectScanner {
   }
 
   /**
-   * Returns the character as valid JSON; undefined if it cannot follow. Escapes what models forget to escape: line
-   * breaks, and backslashes that do not start an escape.
+   * Returns the character as valid JSON, or `undefined` if it cannot follow. Models forget to escape line
+   * breaks and some backslashes in strings, so this method escapes them.
    */
   push(character: string): string | undefined {
     if (this.#string) return this.#pushInString(character)
@@ -136,7 +136,7 @@ export class JsonObjectScanner {
   }
 }
 
-/** Emits an object and returns whether it is complete. Stops before a character that cannot continue it. */
+/** Emits a JSON object and returns whether it is complete. Stops before an invalid character. */
 export function* copyObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
   const json = new JsonObjectScanner()
   while (!json.isComplete) {
@@ -149,7 +149,10 @@ export function* copyObject(input: ParserInput, emit: (json: string) => void): P
   return true
 }
 
-/** Emits an object encoded as a JSON string, whose closing quote may be missing. An empty string is an empty object. */
+/**
+ * Emits a JSON object that is encoded as a JSON string, and returns whether it is complete. The closing quote
+ * may be missing. An empty string becomes `{}`.
+ */
 export function* copyQuotedObject(input: ParserInput, emit: (json: string) => void): ParseSteps<boolean> {
   if (!(yield* input.tryTake('"'))) return false
   const json = new JsonObjectScanner()
@@ -173,7 +176,9 @@ export function* copyQuotedObject(input: ParserInput, emit: (json: string) => vo
   return json.isComplete || (isEmpty && isClosed)
 }
 
-/** Parses a string that is one of the candidates; undefined as soon as none matches. */
+/**
+ * Parses a string that must be one of the candidates. Returns `undefined` as soon as no candidate can match.
+ */
 export function* parseOneOfStrings(
   input: ParserInput,
   candidates: readonly string[],
@@ -191,7 +196,9 @@ export function* parseOneOfStrings(
   return candidates.includes(text) && (yield* input.tryTake('"')) ? text : undefined
 }
 
-/** Skips a value up to the following comma or brace. */
+/**
+ * Skips the value of an object member, up to the comma or brace after it. Returns whether the value is valid.
+ */
 export function* skipValue(input: ParserInput): ParseSteps<boolean> {
   const json = new JsonObjectScanner()
   for (const character of '{"":') json.push(character)
@@ -214,7 +221,10 @@ const escapes: Readonly<Record<string, string>> = {
   t: '\t',
 }
 
-/** Peeks at one decoded character of a string and its encoded length; undefined at the closing quote and at invalid escapes. */
+/**
+ * Returns the next character of a string, decoded, and its encoded length. Takes nothing. Returns `undefined`
+ * at the closing quote, at an invalid escape and at the end of the text.
+ */
 function* peekStringCharacter(
   input: ParserInput,
 ): ParseSteps<readonly [character: string, length: number] | undefined> {
@@ -232,7 +242,10 @@ function* peekStringCharacter(
   return [String.fromCharCode(Number.parseInt(digits, 16)), 6]
 }
 
-/** Escapes text for a JSON string. Keeps unpaired surrogates: the other half can follow in the next piece. */
+/**
+ * Escapes text for a JSON string. Keeps unpaired surrogates, because the next chunk can contain the other
+ * half.
+ */
 export const escapeJson = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these.
   text.replace(/["\\\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))

@@ -1,4 +1,6 @@
-/** Llama 3: a JSON object as the whole message, after a special token in some versions. */
+/**
+ * Tool calls of Llama 3: the whole message is a JSON object. Some versions write a special token before it.
+ */
 import { createBareJsonParser } from './generic.ts'
 
 export const llama3 = createBareJsonParser({ '<|python_tag|>': '' })

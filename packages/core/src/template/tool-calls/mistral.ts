@@ -1,4 +1,7 @@
-/** Mistral: a special token, then a list of JSON objects; since 2025 a name, an optional id, and arguments. */
+/**
+ * Tool calls of Mistral: a special token, then a list of JSON objects. Since 2025, models write a name, an
+ * optional id and arguments instead of a list.
+ */
 import { parseCallObjects } from './call-objects.ts'
 import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
 import type { ToolCallParser } from './parser-context.ts'

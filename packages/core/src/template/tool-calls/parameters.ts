@@ -1,4 +1,4 @@
-/** Arguments as one tag per parameter, converted to one JSON object. */
+/** Parses arguments that are written as one tag per parameter, and converts them to one JSON object. */
 import type { Tool } from '../../engine/request.ts'
 import { isRecord } from '../../util/is-record.ts'
 import type { ParseSteps } from '../input.ts'
@@ -8,18 +8,18 @@ import type { ParserContext } from './parser-context.ts'
 export interface ParameterMarkup {
   /** Markup before a parameter's name. */
   readonly open: string
-  /** Markup after the name. Of two, the first announces a string, the second JSON. */
+  /** Markup after the name. If there are two, the first precedes a string and the second precedes JSON. */
   readonly keyEnds: readonly [string] | readonly [string, string]
-  /** Markup before the value, if separate. */
+  /** Markup before the value, if it is separate from the markup after the name. */
   readonly value?: string
-  /** Optional text before the value that is not part of it. */
+  /** Text that may precede the value and is not part of the value. */
   readonly padding?: string
   readonly valueEnds: readonly string[]
-  /** Each of these ends the call. */
+  /** Closing markup, from inner to outer. Any one of these strings ends the call. */
   readonly close: readonly string[]
 }
 
-/** Parses a call after its name. */
+/** Parses the rest of a call after its name. */
 export function* parseParameterCall(
   name: string,
   context: ParserContext,
@@ -42,7 +42,7 @@ export function* parseParameterCall(
     if (yield* input.tryTakeClosing(close)) isClosed = true
     yield* input.skipBlanks()
   }
-  // Parameters could be missing.
+  // Without closing markup, more parameters could follow.
   if (!isClosed) return output.markIncomplete()
   output.addArguments(count === 0 ? '{}' : '}')
 }
@@ -85,7 +85,7 @@ function* parseParameter(
   return true
 }
 
-/** Types of a parameter; undefined if its schema does not specify them. */
+/** Returns the JSON types of a parameter, or `undefined` if the schema does not specify them. */
 function findTypes(schema: object, key: string): readonly unknown[] | undefined {
   const { properties } = schema as { properties?: Readonly<Record<string, TypedSchema | null>> }
   const { type, anyOf }: TypedSchema = (properties && Object.hasOwn(properties, key) && properties[key]) || {}
@@ -101,10 +101,13 @@ interface TypedSchema {
   readonly anyOf?: unknown
 }
 
-/** Python literals, which templates written for Python print. */
+/** JSON by Python literal. Templates that were written for Python print Python literals. */
 const pythonWords: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
-/** Models write strings unquoted and other values as JSON; the schema decides ambiguous cases. */
+/**
+ * Converts the text of a parameter to JSON. Models write strings without quotes and other values as JSON. The
+ * schema decides ambiguous cases.
+ */
 function toJson(text: string, types: readonly unknown[] | undefined): string {
   const trimmed = text.trim()
   const json = Object.hasOwn(pythonWords, trimmed) ? (pythonWords[trimmed] as string) : trimmed
@@ -112,7 +115,7 @@ function toJson(text: string, types: readonly unknown[] | undefined): string {
     const value: unknown = JSON.parse(json)
     if (!types || types.some((type) => matchesType(type, value))) return json
   } catch {
-    // Not JSON: a string.
+    // The text is not JSON, so it is a string.
   }
   return `"${escapeJson(text)}"`
 }

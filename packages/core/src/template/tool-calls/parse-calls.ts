@@ -1,9 +1,11 @@
-/** Parsing steps that several families share. */
+/** Parsing steps that the parsers of several model families share. */
 import type { ParseSteps } from '../input.ts'
 import { copyObject, copyQuotedObject } from './json.ts'
 import type { ParserContext } from './parser-context.ts'
 
-/** Parses text with calls after marks. A mark without a valid call after it is text. */
+/**
+ * Parses text with calls after marks such as `<tool_call>`. A mark without a valid call after it stays text.
+ */
 export function* parseMarkedCalls(
   marks: readonly string[],
   { input, output }: ParserContext,
@@ -18,7 +20,7 @@ export function* parseMarkedCalls(
   }
 }
 
-/** Parses an unquoted tool name; undefined as soon as no name matches. */
+/** Parses an unquoted tool name. Returns `undefined` if the text is not the name of a tool. */
 export function* parseToolName({ input, names }: ParserContext): ParseSteps<string | undefined> {
   let text = ''
   for (;;) {
@@ -30,7 +32,7 @@ export function* parseToolName({ input, names }: ParserContext): ParseSteps<stri
   return names.includes(text) ? text : undefined
 }
 
-/** Parses arguments after a name: an object, or an object encoded as a string. */
+/** Parses the arguments after a tool name: a JSON object, or a JSON object encoded as a string. */
 export function* parseCallArguments(
   name: string | undefined,
   { input, output }: ParserContext,

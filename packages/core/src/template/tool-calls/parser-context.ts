@@ -8,9 +8,9 @@ export interface ParserContext {
   readonly output: OutputBuilder
   readonly tools: readonly Tool[]
   readonly names: readonly string[]
-  /** The end of the prompt: some templates write the start of the output. */
+  /** The end of the prompt. Some templates write the start of the output there. */
   readonly prompt: string
 }
 
-/** Parses a complete output in the format of one family. Calls of unknown tools are text. */
+/** Parses a complete output in the format of one model family. Calls of unknown tools stay text. */
 export type ToolCallParser = (context: ParserContext) => ParseSteps

@@ -1,4 +1,4 @@
-/** The parser of each family. */
+/** The tool-call parser of each model family. */
 import { deepseek } from './deepseek.ts'
 import type { ToolCallFamily } from './detect.ts'
 import { functionary } from './functionary.ts'
