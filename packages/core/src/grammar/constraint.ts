@@ -1,14 +1,14 @@
-/** Output constraint: what a grammar enforces on the text of one model family. */
+/** Output constraint that a grammar enforces, in the markup of one model family. */
 export interface OutputConstraint {
   readonly reasoningBlock?: {
     readonly open: string
     readonly close: string
-    /** The prompt already contains `open`; otherwise reasoning is optional. */
+    /** Whether the prompt already contains `open`. If not, reasoning is optional. */
     readonly isOpen: boolean
   }
-  /** Written before content. */
+  /** Markup that the model writes before content. */
   readonly contentPrefix?: string
-  /** Absent: content is any text. */
+  /** If absent, content can be any text. */
   readonly format?:
     | { readonly type: 'json' }
     | { readonly type: 'json-schema'; readonly schema: object | boolean }
@@ -23,15 +23,20 @@ export interface OutputConstraint {
 
 /** Markup of tool calls. White space in these strings is optional, except between two words. */
 export interface ToolCallFormat {
-  /** Text that starts calls and nothing else. Absent: only the rest of a call distinguishes it from text. */
+  /**
+   * Text that starts tool calls and never occurs elsewhere. If absent, a call can start like ordinary text.
+   */
   readonly mark?: string
-  /** Written before the mark if the output starts with a call. */
+  /** Text before the mark if the output starts with a call. */
   readonly prefix?: string
-  /** Written between the mark and the first call. */
+  /** Text between the mark and the first call. */
   readonly open?: string
-  /** Text before the name, between name and arguments (with alternatives), and after them. The name is JSON if `before` ends with a quote. */
+  /**
+   * Text before the name, text between name and arguments, and text after the arguments. `between` can list
+   * alternatives. If `before` ends with a quote, the name is escaped as in JSON.
+   */
   readonly call: readonly [before: string, between: string | readonly string[], after: string]
-  /** Absent: an output has one call. */
+  /** Text between two calls. If absent, an output has at most one call. */
   readonly separator?: string
   readonly close?: string
 }
@@ -42,6 +47,6 @@ export interface CallableTool {
   readonly parameters?: unknown
   /** Whether to reject unsupported parameter schemas instead of accepting any object. */
   readonly strict?: boolean
-  /** Request field of the parameters, for errors. @default 'parameters' */
+  /** Request field of the parameters, for error messages. @default 'parameters' */
   readonly field?: string
 }

@@ -16,7 +16,7 @@ test('no grammar is built if any text is valid', () => {
   ).toBeUndefined()
 })
 
-test('format json accepts objects, a schema its values', () => {
+test('format json accepts objects, and a schema accepts its values', () => {
   expect(matches({ format: { type: 'json' } }, '{"a": [1, null]}')).toBe(true)
   expect(matches({ format: { type: 'json' } }, '[]')).toBe(false)
   expect(matches({ format: schema }, 'true')).toBe(true)
@@ -78,7 +78,7 @@ test('undeclared properties are rejected unless the schema mentions them', () =>
   expect(accepts({ type: 'object' }, '{"c":2}')).toBe(true)
 })
 
-test('too large parameter schemas accept any object, invalid ones are rejected', () => {
+test('a too large parameter schema accepts any object, and an invalid schema is rejected', () => {
   const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'string' }]))
   const large = { type: 'object', properties: many, additionalProperties: false, minProperties: 300 }
   const calling = (parameters: unknown): OutputConstraint => ({

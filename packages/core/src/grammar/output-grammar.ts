@@ -9,7 +9,7 @@ import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
 import { buildCalls } from './tool-call-grammar.ts'
 
-/** Builds GBNF; `undefined` if any text is valid. Throws `invalid_request` for unsupported constraints. */
+/** Builds GBNF, or `undefined` if any text is valid. Throws `invalid_request` for unsupported constraints. */
 export function buildOutputGrammar(constraint: OutputConstraint): string | undefined {
   try {
     return buildStrictGrammar(constraint)
@@ -20,11 +20,11 @@ export function buildOutputGrammar(constraint: OutputConstraint): string | undef
   }
 }
 
-/** Whether the grammar as a whole is too large, and not one schema. */
+/** Whether the error says that the whole grammar is too large. Errors of one schema have `#` in `param`. */
 const isTooLarge = (error: unknown): boolean =>
   error instanceof LlmError && error.details.issue === 'value' && !error.details.param?.includes('#')
 
-/** Drops parameter schemas of tools that are not strict; `undefined` if all are strict. */
+/** Drops the parameter schemas of tools that are not strict. Returns `undefined` if there is no such tool. */
 function withoutSchemas(constraint: OutputConstraint): OutputConstraint | undefined {
   const { calls } = constraint
   if (!calls?.tools.some(({ strict }) => !strict)) return undefined

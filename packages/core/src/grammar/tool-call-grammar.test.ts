@@ -77,7 +77,7 @@ test('references in parameters resolve within their own tool', () => {
   expect(matches(grammar, call('x', '{"city":"Paris"}'))).toBe(false)
 })
 
-test('parallel calls follow each other, up to 32, unless parallel is false', () => {
+test('up to 32 parallel calls are accepted, or one call if isParallel is false', () => {
   const one = call('clock', '{}')
 
   expect(matches(grammarOf([clock]), one.repeat(2))).toBe(true)
@@ -99,7 +99,7 @@ test.each([
   expect(matches(grammarOf([weather, clock], { isRequired: false }), text)).toBe(isTaken)
 })
 
-test('no text follows a call if parallel is false', () => {
+test('no text follows a call if isParallel is false', () => {
   const grammar = grammarOf([clock], { isRequired: false, isParallel: false })
 
   expect(matches(grammar, `Now ${call('clock', '{}')}`)).toBe(true)
@@ -129,7 +129,7 @@ test('unsupported parameter schemas accept any object unless the tool is strict'
   )
 })
 
-test('tools whose combined schemas are too large accept any object unless strict', () => {
+test('tools with combined schemas that are too large accept any object unless strict', () => {
   const properties = Object.fromEntries(
     Array.from({ length: 900 }, (_, at) => [`p${at}`, { type: 'boolean' }]),
   )

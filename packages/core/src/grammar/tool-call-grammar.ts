@@ -1,4 +1,4 @@
-/** Tool calls in the format of a model family, with JSON arguments. */
+/** Grammar of tool calls in the format of a model family, with JSON arguments. */
 import { LlmError } from '../errors.ts'
 import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
@@ -7,10 +7,10 @@ import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
 
-/** A model that makes more parallel calls is in a loop. */
+/** Maximum number of parallel calls. A model that makes more calls is in a loop. */
 const maxCalls = 32
 
-/** Builds the part after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
+/** Builds the expression after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
 export function buildCalls(
   tools: readonly CallableTool[],
   { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,
@@ -42,7 +42,10 @@ export function buildCalls(
   )
 }
 
-/** Makes white space optional, except between two words; a name can precede the literal. */
+/**
+ * Builds a text with optional white space. White space between two words stays required. So does a space
+ * before the first word, because a tool name can precede it.
+ */
 const buildLiteral = (literal: string): Expression =>
   sequence(
     ...literal

@@ -1,12 +1,12 @@
 /**
- * Deterministic finite automata over code points, for patterns, formats, number ranges and property names. A text has
- * one path through an automaton, so llama.cpp tracks a single parse of its grammar.
+ * Deterministic finite automata over code points, for patterns, formats, number ranges and property names. A
+ * text has one path through an automaton, so llama.cpp tracks a single parse of the resulting grammar.
  */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
 import { complementRanges, lastCharacter, type Range } from './ranges.ts'
 
-/** State 0 is the start. Every state can reach an accepting one, unless the automaton accepts nothing. */
+/** State 0 is the start. Every state can reach an accepting state, unless the automaton accepts nothing. */
 export interface Automaton {
   readonly states: readonly DfaState[]
 }
@@ -21,7 +21,10 @@ export interface DfaEdge<State = number> {
   readonly next: State
 }
 
-/** Thrown if an automaton has too many states. The message completes a sentence. */
+/**
+ * Thrown if an automaton is too large or takes too many steps to build. The message is a clause that an error
+ * message can contain.
+ */
 export class TooComplexError extends Error {}
 
 const maxStates = 4_000
@@ -157,7 +160,7 @@ export function minimize({ states }: Automaton): Automaton {
       numbers.set(key, number)
       return number
     })
-    // Classes are numbered by first state, so that 0 stays the start.
+    // Classes are numbered in the order of their first states, so that 0 stays the start.
     if (numbers.size === count)
       return {
         states: [...numbers.values()].map((number) => {
@@ -181,7 +184,7 @@ export const complement = ({ states }: Automaton): Automaton =>
 export const union = (a: Automaton, b: Automaton): Automaton =>
   complement(intersect(complement(a), complement(b)))
 
-/** Accepts exactly these texts. */
+/** Builds an automaton that accepts exactly these texts. */
 export const buildWordAutomaton = (texts: readonly string[]): Automaton =>
   explore<readonly [prefix: string, endings: readonly string[]]>(
     ['', texts],
@@ -197,7 +200,7 @@ export const buildWordAutomaton = (texts: readonly string[]): Automaton =>
     }),
   )
 
-/** Accepts texts of `min` to `max` code points. */
+/** Builds an automaton that accepts texts of `min` to `max` code points. */
 export const buildLengthAutomaton = (min: number, max: number): Automaton =>
   explore<number>(0, String, (length) => {
     const next = Math.min(length + 1, max === Number.POSITIVE_INFINITY ? Math.max(min, 1) : max + 1)

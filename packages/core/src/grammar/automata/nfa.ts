@@ -1,11 +1,14 @@
-/** Nondeterministic finite automata (Thompson's construction) and their determinisation (subset construction). */
+/**
+ * Nondeterministic finite automata (Thompson's construction), and their conversion to deterministic automata
+ * (subset construction).
+ */
 import { type Automaton, type DfaEdge, explore, TooComplexError } from './automaton.ts'
 import { lastCharacter, type Range } from './ranges.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 const maxNodes = 8_000
 
-/** An edge without a character; `anchor` limits it to the start or the end of the text. */
+/** An edge that consumes no character. `anchor` limits the edge to the start or the end of the text. */
 interface EpsilonEdge {
   readonly to: number
   readonly anchor: TextAnchor | undefined
@@ -21,7 +24,7 @@ export class Nfa {
     this.#budget = budget
   }
 
-  /** Throws `TooComplexError` above the limit. */
+  /** Throws `TooComplexError` if the automaton already has `maxNodes` nodes. */
   addNode(): number {
     if (this.#edges.length >= maxNodes) throw new TooComplexError('its repetitions make it too large')
     this.#epsilonEdges.push([])
@@ -36,9 +39,12 @@ export class Nfa {
     this.#epsilonEdges[from]?.push({ to, anchor })
   }
 
-  /** Accepts texts with a path from `first` to `last`, which accepts any continuation. Throws `TooComplexError`. */
+  /**
+   * Builds an automaton that accepts texts with a path from `first` to `last`. After `last`, any text can
+   * follow. Throws `TooComplexError`.
+   */
   toAutomaton(first: number, last: number): Automaton {
-    // Any set with `last` accepts everything: one state.
+    // Every set of nodes with `last` accepts any continuation, so all these sets become one state.
     const settle = (nodes: readonly number[]) => (nodes.includes(last) ? [last] : nodes)
     return explore(settle(this.#closure([first], 'start')), String, (nodes) => ({
       isAccepting: this.#closure(nodes, 'end').includes(last),
@@ -46,7 +52,7 @@ export class Nfa {
     }))
   }
 
-  /** Transitions per maximal range of characters in which no edge begins or ends. */
+  /** Lists the transitions from a set of nodes, for character ranges within which no edge begins or ends. */
   #moves(nodes: readonly number[]): DfaEdge<readonly number[]>[] {
     const edges = nodes.flatMap((node) => this.#edges[node] ?? [])
     const cuts = new Set([0, lastCharacter + 1])
@@ -60,7 +66,7 @@ export class Nfa {
     })
   }
 
-  /** Epsilon closure. */
+  /** Returns the epsilon closure of the nodes, in ascending order. */
   #closure(nodes: readonly number[], position?: TextAnchor): readonly number[] {
     const reached = new Set(nodes)
     // The set grows during the iteration.

@@ -1,7 +1,7 @@
 /**
- * Compiles regular expressions (ECMA-262 with the flag `u`) to automata. Supported: characters and escapes,
- * `\d \w \s` and their complements, classes, `.`, groups, `|`, quantifiers, `^` and `$`. Lookaround, back references,
- * `\b` and `\p{…}` are rejected.
+ * Compiles regular expressions (ECMA-262 with the flag `u`) to automata. Supports characters, escapes, `\d \w
+ * \s` and their complements, classes, `.`, groups, `|`, quantifiers, `^` and `$`. Rejects lookaround, back
+ * references, `\b` and `\p{…}`.
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp'
 import type { Automaton } from './automaton.ts'
@@ -9,13 +9,15 @@ import { Nfa } from './nfa.ts'
 import { anyCharacter, complementRanges, type Range } from './ranges.ts'
 import { WorkBudget } from './work-budget.ts'
 
-/** Thrown for an invalid or unsupported pattern. The message completes a sentence. */
+/**
+ * Thrown for an invalid or unsupported pattern. The message is a clause that an error message can contain.
+ */
 export class PatternError extends Error {}
 
 const maxLength = 4_000
 const maxDepth = 200
 
-/** Accepts texts that contain a match. Throws `PatternError` and `TooComplexError`. */
+/** Builds an automaton that accepts texts with a match. Throws `PatternError` and `TooComplexError`. */
 export function compilePattern(pattern: string, budget = new WorkBudget()): Automaton {
   const { alternatives } = parse(pattern)
   const nfa = new Nfa(budget)
@@ -26,27 +28,27 @@ export function compilePattern(pattern: string, budget = new WorkBudget()): Auto
   return nfa.toAutomaton(first, last)
 }
 
-/** Accepts texts that match as a whole; for built-in patterns. */
+/** Builds an automaton that accepts texts that match as a whole. Used only for built-in patterns. */
 export const compileFullMatch = (pattern: string): Automaton => compilePattern(`^(?:${pattern})$`)
 
 function parse(pattern: string): AST.Pattern {
   if (pattern.length > maxLength) throw new PatternError(`it is longer than ${maxLength} characters`)
   const withFlag = parseAs(pattern, { unicode: true })
-  // Patterns in use contain escapes that are valid only without `u`, such as `\-`.
+  // Some patterns in schemas contain escapes that are valid only without `u`, such as `\-`.
   const parsed = withFlag ?? (differsWithoutFlag.test(pattern) ? undefined : parseAs(pattern, {}))
   if (!parsed)
     throw new PatternError('it is not a valid ECMA-262 regular expression, or is nested too deeply')
   return parsed
 }
 
-/** Surrogates, and escapes whose meaning depends on `u`. */
+/** Matches surrogates, and escapes whose meaning depends on the flag `u`. */
 const differsWithoutFlag = /[\ud800-\udfff]|\\(?:u\{|u[dD][89a-fA-F]|[pPk1-9])/
 
 function parseAs(pattern: string, flags: { unicode?: boolean }): AST.Pattern | undefined {
   try {
     return new RegExpParser().parsePattern(pattern, 0, pattern.length, flags)
   } catch {
-    // A syntax error or a stack overflow: the parser recurses per group.
+    // The cause is a syntax error, or a stack overflow, because the parser recurses for each group.
     return undefined
   }
 }
@@ -119,7 +121,7 @@ const sets: Readonly<Record<'any' | 'digit' | 'word' | 'space', readonly Range[]
   any: complementRanges(lineEnds),
   digit: digits,
   word: [...digits, [0x41, 0x5a], [0x5f, 0x5f], [0x61, 0x7a]],
-  /** ECMA-262, WhiteSpace and LineTerminator. */
+  /** The characters that ECMA-262 calls WhiteSpace and LineTerminator. */
   space: [
     ...lineEnds,
     [0x09, 0x09],

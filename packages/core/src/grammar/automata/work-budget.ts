@@ -1,6 +1,8 @@
 import { type Automaton, TooComplexError } from './automaton.ts'
 
-/** Work limit and automaton cache for compiling one schema; the limit is a few hundred milliseconds. */
+/**
+ * Step limit and automaton cache for compiling one schema. The steps take at most a few hundred milliseconds.
+ */
 export class WorkBudget {
   #remaining = 6_000_000
   readonly #automata = new Map<string, Automaton>()

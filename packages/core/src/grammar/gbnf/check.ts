@@ -1,7 +1,7 @@
 /**
- * Checks that llama.cpp can safely use a grammar written by a user. llama.cpp expands the beginnings of rules
- * recursively, detects left recursion only through plainly empty rules, and tries all parses of a text in turn.
- * Each can overflow the stack or never end.
+ * Checks that llama.cpp can safely use a grammar that a user wrote. llama.cpp expands the beginnings of rules
+ * recursively and tries all parses of a text in turn. It misses left recursion behind a rule that is empty
+ * only through other rules. A grammar could therefore overflow the stack or keep llama.cpp busy without end.
  */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import {
@@ -17,15 +17,21 @@ import { readGbnf } from './read-gbnf.ts'
 
 export const checkLimits = {
   rules: 10_000,
-  /** Rules and groups nested at their beginning: native code recurses for each. */
+  /**
+   * Maximum depth of rules and groups that are nested at their beginning. Native code recurses for each
+   * level.
+   */
   chain: 600,
-  /** Alternatives at the beginning of a rule, nested ones included: each is matched with every token of the vocabulary. */
+  /**
+   * Maximum number of alternatives at the beginning of a rule, including nested alternatives. llama.cpp
+   * matches each alternative with every token of the vocabulary.
+   */
   ways: 1_000,
-  /** Consecutive optional parts: each can double the number of parses. */
+  /** Maximum number of consecutive optional parts. Each part can double the number of parses. */
   optionals: 12,
 } as const
 
-/** Parses a grammar. Throws `invalid_request` with the reason. */
+/** Parses and checks a grammar. Throws `invalid_request` with the reason. */
 export function checkGrammar(source: string): Rules {
   const rules = readGbnf(source)
   if (!rules.has('root')) throw invalidGrammar('it has no root rule')
@@ -85,9 +91,9 @@ function checkRepeats(name: string, expression: Expression, nullable: ReadonlySe
   }
 }
 
-/** Size of the beginnings of an expression. */
+/** Size of the first set, which contains all beginnings of an expression. */
 interface FirstSetSize {
-  /** Number of alternatives. */
+  /** Number of alternatives at the beginning. */
   readonly ways: number
   /** Depth of rules and groups nested at the beginning. */
   readonly chain: number
@@ -98,7 +104,7 @@ const deepen = ({ ways, chain }: FirstSetSize): FirstSetSize => ({ ways, chain: 
 const tooDeep = (): LlmError =>
   invalidGrammar(`more than ${checkLimits.chain} groups and rules are nested at their beginning`)
 
-/** Measures the beginnings of all rules: depth first, memoised per rule. */
+/** Measures the first sets of all rules, depth first. Caches the size per rule. */
 class FirstSetChecker {
   readonly #rules: Rules
   readonly #nullable: ReadonlySet<string>
@@ -136,7 +142,7 @@ class FirstSetChecker {
         return { ways: 1, chain: 0 }
       case 'rule':
         return this.#measureRule(expression.name)
-      // Native code makes each a separate rule.
+      // Native code makes a separate rule of each choice and each repetition.
       case 'choice':
         return deepen(this.#measureAny(expression.options))
       case 'repeat':

@@ -1,14 +1,14 @@
-/** Expressions that rules consist of, and their properties: productive, size, referenced rules. */
+/** Expressions that grammar rules consist of. A productive expression matches at least one text. */
 import { drain } from '../../util/drain.ts'
 import type { Range } from '../automata/ranges.ts'
 
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
-  /** One code point of these ranges. */
+  /** Matches one code point in these ranges. */
   | { readonly kind: 'characters'; readonly ranges: readonly Range[] }
   | { readonly kind: 'rule'; readonly name: string }
   | { readonly kind: 'sequence'; readonly parts: readonly Expression[] }
-  /** Without options: matches nothing. */
+  /** Matches nothing if it has no options. */
   | { readonly kind: 'choice'; readonly options: readonly Expression[] }
   | { readonly kind: 'repeat'; readonly of: Expression; readonly min: number; readonly max: number }
 
@@ -28,12 +28,12 @@ export const optional = (of: Expression): Expression => repeat(of, 0, 1)
 export const empty: Expression = sequence()
 export const impossible: Expression = choice()
 
-/** Whether an expression is empty without looking into rules. */
+/** Whether an expression is empty. Does not look into the rules that it refers to. */
 export const isEmptyExpression = (expression: Expression): boolean =>
   (expression.kind === 'text' && expression.text === '') ||
   (expression.kind === 'sequence' && expression.parts.every(isEmptyExpression))
 
-/** Finds rules with a property that depends on other rules: the least fixed point of `predicate`. */
+/** Finds all rules with a property that depends on other rules (the least fixed point of `predicate`). */
 export function findRules(
   rules: Rules,
   predicate: (body: Expression, known: ReadonlySet<string>) => boolean,
@@ -50,7 +50,7 @@ export function findRules(
   return known
 }
 
-/** Whether an expression matches any text. */
+/** Whether an expression matches at least one text. */
 export function isProductive(expression: Expression, productive: ReadonlySet<string>): boolean {
   switch (expression.kind) {
     case 'text':
@@ -109,7 +109,7 @@ export function renameRules(expression: Expression, ruleOf: (name: string) => Ex
   }
 }
 
-/** Counts elements in native code, which expands repetitions. */
+/** Counts the elements of an expression in native code, which expands repetitions. */
 export function countElements(expression: Expression): number {
   switch (expression.kind) {
     case 'text':

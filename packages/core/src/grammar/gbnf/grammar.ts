@@ -1,4 +1,4 @@
-/** Grammar builder. Equal rules are shared; unproductive ones are removed. */
+/** Builds grammars. Equal rules are shared. Rules that match no text are removed. */
 import { invalidRequest } from '../../errors.ts'
 import { drain } from '../../util/drain.ts'
 import {
@@ -18,12 +18,15 @@ import {
 } from './expressions.ts'
 import { writeExpression } from './write-gbnf.ts'
 
-/** llama.cpp rejects some repetitions above 2,000 and drops the upper bound of others. */
+/**
+ * Maximum count of one GBNF repetition. Above 2,000, llama.cpp rejects some counts and drops the upper bound
+ * of others.
+ */
 const blockSize = 1_000
 
 export const grammarLimits = {
   rules: 10_000,
-  /** Elements in native code, which copies them for each request. */
+  /** Maximum number of elements in native code, which copies all elements for each request. */
   elements: 200_000,
   bytes: 1024 * 1024,
 } as const
@@ -34,7 +37,7 @@ export class Grammar {
   readonly #defined = new Map<string, Expression>()
   readonly #memo = new Map<object, Expression>()
 
-  /** Returns a rule with this body: an existing one if there is one. */
+  /** Returns a rule with this body. Reuses an existing rule with an equal body. */
   define(hint: string, body: Expression): Expression {
     if (body.kind === 'rule') return body
     const written = writeExpression(body)
@@ -47,12 +50,14 @@ export class Grammar {
     return rule
   }
 
-  /** Body of a rule made by `define`; undefined for reserved rules, which can be recursive. */
+  /**
+   * Returns the body of a rule that `define` created. Returns `undefined` for a rule that can be recursive.
+   */
   getBody(name: string): Expression | undefined {
     return this.#defined.get(name)
   }
 
-  /** Defines a rule of this name on first use; it can be recursive. */
+  /** Defines a rule of this name on first use. The rule can be recursive. */
   defineOnce(name: string, body: () => Expression): Expression {
     if (!this.#rules.has(name)) {
       this.#rules.set(name, impossible)
@@ -67,7 +72,7 @@ export class Grammar {
     return expression
   }
 
-  /** Reserves a rule whose body is set later and can refer to it. */
+  /** Reserves a rule. The caller sets its body later, and the body can refer to the rule. */
   reserve(hint: string): { readonly rule: Expression; setBody(body: Expression): void } {
     if (this.#rules.size >= grammarLimits.rules) throw tooLarge(`more than ${grammarLimits.rules} rules`)
     const name = `${hint}-${this.#rules.size}`
@@ -83,7 +88,7 @@ export class Grammar {
     return ruleOf('root')
   }
 
-  /** Repeats an expression without llama.cpp's limit. `of` must not match the empty text. */
+  /** Repeats an expression, also more often than llama.cpp allows. `of` must not match the empty text. */
   repeat(of: Expression, min: number, max: number): Expression {
     const item = this.define('item', of)
     if (max === Number.POSITIVE_INFINITY)
@@ -103,7 +108,9 @@ export class Grammar {
     )
   }
 
-  /** Full blocks and part of one; the last block is limited to the remainder. */
+  /**
+   * Repeats full blocks, then part of a block. After all full blocks, that part is limited to the remainder.
+   */
   #repeatUpTo(item: Expression, times: number): Expression {
     if (times === 0) return empty
     if (times <= blockSize) return repeat(item, 0, times)
@@ -115,14 +122,14 @@ export class Grammar {
     )
   }
 
-  /** Index of the first expression that matches nothing. */
+  /** Returns the index of the first expression that matches no text. */
   findImpossible(expressions: readonly Expression[]): number | undefined {
     const productive = findRules(this.#rules, isProductive)
     const index = expressions.findIndex((expression) => !isProductive(expression, productive))
     return index === -1 ? undefined : index
   }
 
-  /** Productive rules reachable from `root`; empty if `root` matches nothing. */
+  /** Returns the productive rules that `root` can reach. Returns no rules if `root` matches no text. */
   collectRules(root: Expression): Rules {
     const all = new Map(this.#rules).set('root', root)
     const productive = findRules(all, isProductive)
@@ -138,7 +145,7 @@ export class Grammar {
   }
 }
 
-/** Writes GBNF. Throws `invalid_request` above `grammarLimits`. */
+/** Writes rules as GBNF. Throws `invalid_request` if the result is above `grammarLimits`. */
 export function printRules(rules: Rules): string {
   const elements = [...rules.values()].reduce((sum, body) => sum + countElements(body), 0)
   if (elements > grammarLimits.elements) throw tooLarge(`more than ${grammarLimits.elements} elements`)

@@ -1,20 +1,22 @@
-/** Parses GBNF like llama.cpp (`src/llama-grammar.cpp`). Rejects whatever llama.cpp rejects or drops. */
+/**
+ * Parses GBNF like llama.cpp (`src/llama-grammar.cpp`). Rejects all text that llama.cpp rejects or ignores.
+ */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import { anyCharacter, complementRanges, lastCharacter, type Range } from '../automata/ranges.ts'
 import { characters, type Expression, type Rules, repeat, sequence, text } from './expressions.ts'
 
 export const userGrammarLimits = {
-  /** In characters. */
+  /** Maximum length of the source, in characters. */
   length: 256 * 1024,
-  /** Levels of nested groups. The native parser recurses once per level. */
+  /** Maximum levels of nested groups. The native parser recurses once per level. */
   depth: 500,
-  /** llama.cpp's own limit, above which it silently drops upper bounds. */
+  /** Limit of llama.cpp. Above it, llama.cpp silently drops upper bounds. */
   repetitions: 2_000,
-  /** Consecutive repetition operators, as in `"a"+?`: each makes a rule around the others. */
+  /** Maximum consecutive repetition operators, as in `"a"+?`. Each operator adds a rule around the others. */
   signs: 4,
 } as const
 
-/** Throws `invalid_request` with the line. */
+/** Throws `invalid_request` with the line number in the message. */
 export const readGbnf = (source: string): Rules => new GbnfParser(source).parseRules()
 
 class GbnfParser {
@@ -49,7 +51,7 @@ class GbnfParser {
     return this.#rules
   }
 
-  /** Inside groups a new line is white space. */
+  /** @param isNested whether this is the inside of a group, where a new line is white space */
   #choice(isNested: boolean): Expression {
     const options = [this.#sequence(isNested)]
     while (this.#take('|')) {

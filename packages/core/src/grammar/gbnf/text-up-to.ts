@@ -1,11 +1,11 @@
-/** Text up to a mark: one rule per matched prefix of the mark (automaton of Knuth, Morris and Pratt). */
+/** Builds rules for text up to a mark, one rule per prefix of the mark (Knuth–Morris–Pratt automaton). */
 import { groupBy } from '../../util/group-by.ts'
 import { PrefixMatcher } from '../../util/prefix-matcher.ts'
 import { complementRanges, type Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, empty, sequence } from './expressions.ts'
 import type { Grammar } from './grammar.ts'
 
-/** llama.cpp reads it as the end of a token. */
+/** The null character. llama.cpp reads it as the end of a token. */
 const zero: Range = [0, 0]
 
 /**

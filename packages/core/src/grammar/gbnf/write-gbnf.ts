@@ -31,7 +31,7 @@ export function writeExpression(expression: Expression, inside?: 'sequence' | 'r
   }
 }
 
-/** Looks through sequences and choices with one element. */
+/** Whether an expression is a repetition, even inside sequences and choices with one element. */
 function isRepeat(expression: Expression): boolean {
   const parts =
     expression.kind === 'sequence' ? expression.parts.filter((part) => !isEmptyExpression(part)) : []

@@ -1,4 +1,4 @@
-/** Arrays: `prefixItems`, `items` and the number of items. */
+/** Array schemas: `prefixItems`, `items` and the number of items. */
 import { choice, type Expression, empty, optional, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
 import { type Conjunction, conjoin } from './conjunction.ts'
@@ -26,7 +26,7 @@ export function readArray(node: SchemaNode): ArrayShape {
   const unique = readKeyword(node, 'uniqueItems')
   if (unique !== undefined && unique !== false && max > 1)
     throw invalidKeyword(node, 'uniqueItems', 'is not supported')
-  // Before draft 2020-12, `items` held the list and `additionalItems` the rest.
+  // Before draft 2020-12, `items` was the list of first items, and `additionalItems` the schema of the rest.
   const isList = Array.isArray(readKeyword(node, 'items'))
   if (isList && readKeyword(node, 'prefixItems') !== undefined)
     throw invalidKeyword(node, 'items', 'must be a schema beside "prefixItems"', 'value')
@@ -67,7 +67,7 @@ export const acceptsArray = (
   value.length <= shape.max &&
   value.every((item, at) => acceptsItem(itemAt(shape, at), item))
 
-/** Builds items from last to first, so that each can refer to the items after it. */
+/** Builds items from last to first, so that each item can refer to the items after it. */
 export function buildArrayExpression(
   shape: ArrayShape,
   grammar: Grammar,

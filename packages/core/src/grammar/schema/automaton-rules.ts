@@ -1,4 +1,6 @@
-/** Automata as GBNF rules: one rule per state where paths branch or join; chains are inlined. */
+/**
+ * Converts automata to GBNF. A state where paths branch or join becomes a rule. Chains of states are inlined.
+ */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
 import type { Automaton, DfaEdge, DfaState } from '../automata/automaton.ts'
@@ -15,17 +17,17 @@ import {
 import type { Grammar } from '../gbnf/grammar.ts'
 import { character, unescapedCharacters } from './json.ts'
 
-/** Writes texts verbatim. */
+/** Builds a rule that matches the texts of an automaton verbatim. */
 export const buildTextRule = (automaton: Automaton, grammar: Grammar): Expression =>
   grammar.memoize(automaton, () => buildRules(automaton, grammar, empty, (ranges) => characters(...ranges)))
 
-/** Writes texts as the inside of a JSON string, with the closing quote. */
+/** Builds a rule that matches the texts of an automaton in a JSON string, after the opening quote. */
 export const buildStringRule = (automaton: Automaton, grammar: Grammar): Expression =>
   grammar.memoize(automaton, () =>
     buildRules(automaton, grammar, text('"'), (ranges) => toStringCharacters(ranges, grammar)),
   )
 
-/** A trie of words, each followed by its own expression. */
+/** Builds a trie of words. After each word, the expression of that word follows. */
 export function buildWordsRule(
   words: readonly (readonly [word: string, following: Expression])[],
   grammar: Grammar,
@@ -34,7 +36,7 @@ export function buildWordsRule(
   if (others.length === 0) return sequence(text(first), following)
   let common = first.length
   for (const [word] of others) while (!word.startsWith(first.slice(0, common))) common--
-  // Do not split a surrogate pair.
+  // A common prefix must not split a surrogate pair.
   if (!first.slice(0, common).isWellFormed()) common--
   const rests = words.map(([word, following]) => [word.slice(common), following] as const)
   const groups = groupBy(rests, ([rest]) => rest.codePointAt(0))
@@ -58,7 +60,9 @@ function buildRules(
   const rules = new Map<number, Expression>()
   const pending: (() => void)[] = []
 
-  /** Bodies are built from a stack: recursion would overflow on long chains. */
+  /**
+   * Returns the rule of a state. A stack builds the bodies, because recursion would overflow on long chains.
+   */
   const ruleOf = (at: number): Expression => {
     const known = rules.get(at)
     if (known) return known
@@ -87,7 +91,7 @@ function buildRules(
   return first
 }
 
-/** Single-letter escapes by code point. */
+/** Escapes of one character after the backslash, by code point. */
 const shortEscapes = new Map([
   [0x08, 'b'],
   [0x09, 't'],
@@ -99,7 +103,7 @@ const shortEscapes = new Map([
 ])
 const controls = Array.from({ length: 0x20 }, (_, code) => code)
 
-/** Matches one of these characters inside a JSON string, unescaped where JSON allows that. */
+/** Matches one of these characters inside a JSON string. Escapes characters only if JSON requires it. */
 function toStringCharacters(ranges: readonly Range[], grammar: Grammar): Expression {
   const isIn = (code: number) => ranges.some(([low, high]) => low <= code && code <= high)
   if (ranges.length === 1 && ranges[0]?.[0] === 0 && ranges[0][1] === lastCharacter) return character(grammar)

@@ -5,7 +5,7 @@ export interface NumberBound {
   readonly isExclusive: boolean
 }
 
-/** Decimal places that grammars and multiples support. */
+/** Maximum number of decimal places in grammars and in `multipleOf`. */
 export const fractionDigits = 10
 
 /** Splits a finite number into an integer and a number of decimal places. */
@@ -22,7 +22,9 @@ export function scale(step: number): { scaled: bigint | undefined; places: numbe
   return { scaled: places <= fractionDigits ? digits : undefined, places: Math.min(places, fractionDigits) }
 }
 
-/** A lower bound in units of the last decimal place, rounded up; -10^40 if unbounded. */
+/**
+ * Converts a lower bound to units of the last decimal place, rounded up. Returns -10^40 if there is no bound.
+ */
 export function toLowestUnits({ value, isExclusive }: NumberBound, places: number): bigint {
   if (!Number.isFinite(value)) return -(10n ** 40n)
   const { digits, places: own } = toDecimal(value)
@@ -34,7 +36,10 @@ export function toLowestUnits({ value, isExclusive }: NumberBound, places: numbe
   return digits >= 0n ? (digits + unit - 1n) / unit : digits / unit
 }
 
-/** Beyond 2^53, neighbouring integers parse as the same double. */
+/**
+ * Distance from an exclusive bound to the next number. Adjacent integers above 2^53 can parse as the same
+ * double.
+ */
 const stepAt = (value: number) =>
   Number.isSafeInteger(Math.trunc(value))
     ? 1n

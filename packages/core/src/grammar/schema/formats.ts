@@ -1,18 +1,20 @@
-/** Supported values of `format`, as patterns. Each accepts a subset of its RFC, mostly all of it. */
+/**
+ * Patterns for the supported values of `format`. Most accept all texts of their RFC, and some accept fewer.
+ */
 import { type Automaton, anyText } from '../automata/automaton.ts'
 import { compileFullMatch } from '../automata/pattern.ts'
 
-/** RFC 3339, with the days of each month and leap years. */
+/** Date of RFC 3339. Respects leap years and the number of days in each month. */
 const date = (() => {
   const leapYear = '(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)'
   const thirty = '(?:0[13-9]|1[0-2])-(?:29|30)'
   const days = `(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|${thirty}|(?:0[13578]|1[02])-31`
   return `(?:[0-9]{4}-(?:${days})|${leapYear}-02-29)`
 })()
-/** RFC 3339 without leap seconds, whose validity depends on the offset. */
+/** Time of RFC 3339 without leap seconds. The offset decides whether a leap second is valid. */
 const time =
   '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,15})?(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])'
-/** RFC 3339, appendix A. */
+/** Duration of RFC 3339, appendix A. */
 const duration = (() => {
   const clock = 'T(?:[0-9]{1,9}H(?:[0-9]{1,9}M(?:[0-9]{1,9}S)?)?|[0-9]{1,9}M(?:[0-9]{1,9}S)?|[0-9]{1,9}S)'
   const days = '[0-9]{1,9}D'
@@ -22,7 +24,7 @@ const duration = (() => {
 
 const byte = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
 const ipv4 = `(?:${byte}\\.){3}${byte}`
-/** RFC 4291, 2.2. */
+/** IPv6 address of RFC 4291, section 2.2. */
 const ipv6 = (() => {
   const group = '[0-9a-fA-F]{1,4}'
   const tail = `(?:${group}:${group}|${ipv4})`
@@ -38,16 +40,22 @@ const ipv6 = (() => {
   return `(?:(?:${group}:){6}${tail}|${shortened.join('|')}|${group}(?::${group}){6}::)`
 })()
 
-/** RFC 1123 (at most 63 and 253 characters): up to four labels of up to 31 letters, digits and single hyphens. */
+/**
+ * Host name of RFC 1123, limited to four labels of up to 31 letters and digits with single hyphens between
+ * them. These limits imply the maximum lengths of the RFC: 63 characters per label and 253 per name.
+ */
 const label = '[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}'
 const hostname = `${label}(?:\\.${label}){0,3}`
-/** RFC 5321 without quoted names and address literals; names have up to 32 characters and single dots. */
+/**
+ * Email address of RFC 5321 without quoted local parts and address literals. A local part has up to 32
+ * characters, with single dots between them.
+ */
 const email = (() => {
   const character = "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]"
   return `${character}(?:\\.?${character}){0,31}@${label}(?:\\.${label}){1,3}`
 })()
 
-/** RFC 3986; hosts are names or IPv4 addresses. */
+/** Parts of a URI of RFC 3986. A host is a name or an IPv4 address. */
 const percent = '%[0-9a-fA-F]{2}'
 const path = `(?:[a-zA-Z0-9._~!$&'()*+,;=:@/-]|${percent})`
 const segment = `(?:[a-zA-Z0-9._~!$&'()*+,;=:@-]|${percent})`

@@ -1,6 +1,7 @@
 /**
- * Compiles JSON Schema to a grammar: every text that the grammar accepts is valid under the schema. Unsupported
- * keywords are rejected by name. Properties follow the order of declaration, values are compact (see `json.ts`).
+ * Compiles JSON Schema to a grammar. Every text that the grammar accepts is valid under the schema. An error
+ * names an unsupported keyword. Properties follow the order of declaration. Values are compact JSON (see
+ * `json.ts`).
  */
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { drain } from '../../util/drain.ts'
@@ -22,8 +23,9 @@ import { ShapeResolver } from './shapes.ts'
 import { buildStringExpression, withKeywordError } from './strings.ts'
 
 /**
- * Compiles a schema alone, with undeclared properties, for tests of schema semantics. Throws `invalid_request` with
- * pointer and keyword in `param`; `issue` is `unsupported`, or `value` if the schema is invalid, contradictory or too large.
+ * Compiles a single schema for tests of schema semantics. Accepts undeclared properties. Throws
+ * `invalid_request` with pointer and keyword in `param`. `issue` is `value` if the schema is invalid,
+ * contradictory or too large, and `unsupported` if a keyword or value has no grammar.
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()
@@ -47,9 +49,10 @@ export function withErrorField<T>(field: string, build: () => T): T {
 }
 
 /**
- * Adds the values of a schema, or only its objects, to a grammar.
- * @param properties `declared` drops undeclared properties that no schema mentions, since models invent them; `all`
- *   serves tests of schema semantics
+ * Adds a schema to a grammar.
+ * @param only whether the grammar accepts all values of the schema or only its objects
+ * @param properties `declared` drops undeclared properties that no schema mentions, because models invent
+ *   names. `all` keeps them, for tests of schema semantics.
  */
 export function addSchema(
   grammar: Grammar,
@@ -71,7 +74,7 @@ export function addSchema(
 
 const objects: Conjunction = [{ schema: { type: 'object' }, at: 'object' }]
 
-/** Builds one rule per conjunction of schemas, from a stack since recursive schemas nest without end. */
+/** Builds one rule per conjunction of schemas. Uses a stack, because recursive schemas nest without end. */
 class SchemaCompiler {
   readonly #grammar: Grammar
   readonly #root: SchemaNode

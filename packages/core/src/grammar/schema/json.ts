@@ -1,19 +1,22 @@
 /**
- * Rules of JSON (RFC 8259). White space is limited to one optional space after `,` and `:`, since models can repeat
- * optional white space without end.
+ * Grammar rules of JSON (RFC 8259). White space is limited to one optional space after `,` and `:`, because
+ * models can repeat optional white space without end.
  */
 import type { Range } from '../automata/ranges.ts'
 import { characters, choice, type Expression, optional, repeat, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
 
-/** Characters that need no escape in a string: no quotes, backslashes, controls or surrogates. */
+/**
+ * Characters that need no escape in a string. Excludes quotes, backslashes, control characters and
+ * surrogates.
+ */
 export const unescapedCharacters: readonly Range[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
   [0x5d, 0xd7ff],
   [0xe000, 0x10ffff],
 ]
-/** Follows `,` and `:`. */
+/** Optional space after `,` and `:`. */
 export const space = optional(text(' '))
 
 const codeOf = (letter: string) => letter.codePointAt(0) as number
@@ -21,7 +24,7 @@ const oneOf = (letters: string): Expression =>
   characters(...[...letters].map((letter): Range => [codeOf(letter), codeOf(letter)]))
 const hex = characters([0x30, 0x39], [0x41, 0x46], [0x61, 0x66])
 
-/** Escapes of surrogates come in pairs, since one alone is not a character. */
+/** Accepts surrogate escapes only in pairs, because a single surrogate is not a character. */
 const escapeSequence: Expression = (() => {
   const noSurrogate = choice(
     sequence(oneOf('0123456789abcefABCEF'), hex),
@@ -33,7 +36,7 @@ const escapeSequence: Expression = (() => {
   return choice(oneOf('"\\/bfnrt'), sequence(text('u'), code))
 })()
 
-/** One character of a string, escaped in any way or unescaped. */
+/** One character of a string, unescaped or with any valid escape. */
 export const character = (grammar: Grammar): Expression =>
   grammar.defineOnce('character', () =>
     choice(characters(...unescapedCharacters), sequence(text('\\'), escapeSequence)),
@@ -46,7 +49,10 @@ export const anyString = (grammar: Grammar): Expression =>
 
 const digit = characters([0x30, 0x39])
 
-/** Bounded, since models can repeat digits without end, and too many parse as Infinity. */
+/**
+ * An integer of up to 20 digits. The number of digits is limited, because models can repeat digits without
+ * end, and very long numbers parse as Infinity.
+ */
 export const anyInteger = (grammar: Grammar): Expression =>
   grammar.defineOnce('integer', () =>
     sequence(

@@ -1,4 +1,4 @@
-/** Supported keywords of JSON Schema and access to their values. Unknown keywords are rejected by name. */
+/** Supported keywords of JSON Schema, and access to their values. An error names an unknown keyword. */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 
@@ -26,18 +26,18 @@ const supportedKeywords = new Set([
   ...['minProperties', 'maxProperties'],
 ])
 
-/** Throws for keywords that affect validity and are not supported. */
+/** Throws `invalid_request` for unsupported keywords, unless they are annotations. */
 export function checkKeywords(node: SchemaNode): void {
   for (const keyword of Object.keys(node.schema))
     if (!supportedKeywords.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))
       throw invalidKeyword(node, keyword, 'is not supported')
-  // A nested `$id` changes where references resolve from.
+  // References inside a schema with `$id` resolve from that schema, not from the root.
   for (const keyword of ['$id', 'id'])
     if (node.at !== '#' && typeof readKeyword(node, keyword) === 'string')
       throw invalidKeyword(node, keyword, 'is only supported at the root')
 }
 
-/** Whether a schema rejects any value. */
+/** Whether a schema can reject a value. */
 export const isConstraining = ({ schema }: SchemaNode): boolean =>
   schema === false ||
   Object.keys(schema).some((keyword) => !annotations.has(keyword) && !keyword.startsWith('x-'))
@@ -56,7 +56,9 @@ export const invalidKeyword = (
   })
 }
 
-/** Names come from the client and can be megabytes long or end in half a surrogate pair. */
+/**
+ * Shortens text for error messages. Names from clients can be megabytes long or contain unpaired surrogates.
+ */
 const shorten = (text: string) =>
   text.length > maxShownLength ? `${text.slice(0, maxShownLength).toWellFormed()}…` : text.toWellFormed()
 const maxShownLength = 200
@@ -87,7 +89,7 @@ export function readCounts(
   return { min, max: max > Number.MAX_SAFE_INTEGER ? Number.POSITIVE_INFINITY : max }
 }
 
-/** Longer than any output. */
+/** Maximum of `minLength`, `minItems` and `minProperties`. No output is that long. */
 const maxMinimum = 1_000_000
 
 export function readSchema(node: SchemaNode, keyword: string): SchemaNode | undefined {
@@ -102,7 +104,7 @@ export function readSchemas(node: SchemaNode, keyword: string): readonly SchemaN
   return value.map((schema, at) => childNode(node, `${keyword}/${at}`, schema))
 }
 
-/** Reads schemas by property name or pattern. */
+/** Reads an object of schemas, by property name or by pattern. */
 export function readSchemaMap(
   node: SchemaNode,
   keyword: string,

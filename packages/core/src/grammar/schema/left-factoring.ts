@@ -1,6 +1,7 @@
 /**
- * Left factoring: alternatives with a common beginning share it. llama.cpp tracks every open parse, so two recursive
- * alternatives with a common beginning would double the parses at each level: a million at the twentieth.
+ * Left factoring: alternatives with a common beginning share one copy of it. llama.cpp tracks every possible
+ * parse. Two recursive alternatives with a common beginning would double the parses at each level, to a
+ * million at level 20.
  */
 import { drain } from '../../util/drain.ts'
 import { groupBy } from '../../util/group-by.ts'
@@ -12,7 +13,7 @@ import { space } from './json.ts'
 /** Expressions in sequence. */
 type ExpressionPath = readonly Expression[]
 
-/** Alternatives with more paths are left unfactored: limits for one choice and for the whole grammar. */
+/** Path limits for one choice and for the whole grammar. Alternatives above a limit stay unfactored. */
 const maxPaths = { perChoice: 100, total: 5_000 }
 
 export class LeftFactoring {
@@ -50,7 +51,10 @@ export class LeftFactoring {
     return head ? sequence(head, this.factor(dropFirst(group))) : empty
   }
 
-  /** Expands alternatives until each begins with a text, characters or a recursive rule; empty if there is nothing to factor. */
+  /**
+   * Expands alternatives until each begins with a text, characters or a recursive rule. Returns an empty list
+   * if there is nothing to factor or a limit is reached.
+   */
   #expand(options: readonly Expression[]): readonly ExpressionPath[] {
     const expanded: ExpressionPath[] = []
     const pending: ExpressionPath[] = options.map((option) => [option]).reverse()
@@ -74,7 +78,7 @@ export class LeftFactoring {
   }
 }
 
-/** Deduplicates by written form. */
+/** Removes alternatives that have the same GBNF. */
 const distinct = (options: readonly Expression[]): ReadonlyMap<string, Expression> =>
   new Map(options.map((option) => [writeExpression(option), option]))
 

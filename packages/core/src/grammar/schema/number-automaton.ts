@@ -1,6 +1,6 @@
 /**
- * Automata over the digits of numbers. Integers have no decimal point, bounded fractions no exponent. Digits are
- * limited so that parsing to a double cannot round a number past its bound.
+ * Automata over the digits of numbers. Integers have no decimal point. Bounded fractions have no exponent.
+ * The number of digits is limited, so that parsing to a double cannot round a number past its bound.
  */
 import {
   type Automaton,
@@ -17,20 +17,20 @@ import { compileFullMatch } from '../automata/pattern.ts'
 import { fractionDigits, isMultiple, scale, toDecimal, toHighestUnits, toLowestUnits } from './decimals.ts'
 import type { NumberShape } from './shape.ts'
 
-/** Digits of an integer; enough for 64 bits. */
+/** Maximum number of digits of an integer, enough for 64 bits. */
 const integerDigits = 20
-/** Digits of a decimal that a double represents without loss (IEEE 754). */
+/** Number of decimal digits that a double represents without loss (IEEE 754). */
 const exactDigits = 15
-/** Digits of a multiple: each digit adds as many states as the step is large. */
+/** Maximum digits of a multiple before the decimal point. Each digit adds up to one state per remainder. */
 const multipleDigits = 9
 
 /** Throws `TooComplexError`. */
 export function buildNumberAutomaton(shape: NumberShape): Automaton {
-  // Every integer is a multiple of 1, 0.5, 0.1 and the like.
+  // Every integer is a multiple of 1, 0.5, 0.1 and every other step that divides 1.
   const multiples = shape.multiples.filter((step) => !shape.isInteger || !isMultiple(1, step))
   if (multiples.length > 0) return buildBoundedMultiples(shape, multiples)
   if (shape.isInteger) return buildBoundedAutomaton(shape, 0, integerDigits)
-  // Near a bound, limit all digits so that no two numbers parse as the same double.
+  // Near a bound, the total number of digits is limited, so that no two numbers parse as the same double.
   const widest = Math.max(...[shape.min, shape.max].map(({ value }) => countDigits(value)))
   const places = Math.max(0, Math.min(fractionDigits, exactDigits - widest))
   const far = buildBoundedAutomaton(shape, places, integerDigits)
@@ -38,7 +38,9 @@ export function buildNumberAutomaton(shape: NumberShape): Automaton {
   return union(far, buildBoundedAutomaton(shape, fractionDigits, exactDigits - fractionDigits))
 }
 
-/** Multiples have fewer digits, so that they remain multiples after parsing. */
+/**
+ * Builds the multiples within the bounds. They have few digits, so that they remain multiples after parsing.
+ */
 function buildBoundedMultiples(shape: NumberShape, multiples: readonly number[]): Automaton {
   const wanted = Math.max(...multiples.map((step) => scale(step).places))
   const places = shape.isInteger ? 0 : wanted
@@ -46,7 +48,7 @@ function buildBoundedMultiples(shape: NumberShape, multiples: readonly number[])
   return multiples.reduce((all, step) => intersect(all, buildMultiplesAutomaton(step, places)), range)
 }
 
-/** @param digits before the decimal point */
+/** @param digits maximum number of digits before the decimal point */
 function buildBoundedAutomaton({ min, max }: NumberShape, places: number, digits: number): Automaton {
   const limit = 10n ** BigInt(digits + places) - 1n
   return buildRangeAutomaton(
@@ -62,7 +64,7 @@ const countDigits = (value: number) =>
 const bigMax = (a: bigint, b: bigint) => (a > b ? a : b)
 const bigMin = (a: bigint, b: bigint) => (a < b ? a : b)
 
-/** Decimals from `low` to `high`, in units of the last decimal place. */
+/** Builds the decimals from `low` to `high`. Both bounds are in units of the last decimal place. */
 function buildRangeAutomaton(low: bigint, high: bigint, places: number): Automaton {
   const negative = low < 0n ? toDecimalPatterns(bigMax(1n, -high), -low, places) : []
   const positive = high >= 0n ? toDecimalPatterns(bigMax(0n, low), high, places) : []
@@ -72,7 +74,7 @@ function buildRangeAutomaton(low: bigint, high: bigint, places: number): Automat
   return places === 0 ? range : shortenFractions(range)
 }
 
-/** Regular expressions of decimals with all decimal places written. */
+/** Builds regular expressions of the decimals from `low` to `high`, with all decimal places written. */
 function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly string[] {
   if (low > high) return []
   if (places === 0) return toIntegerPatterns(low, high)
@@ -81,7 +83,7 @@ function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly 
   const fraction = (from: bigint, to: bigint) =>
     `\\.(?:${toSameLengthPattern(pad(from, places), pad(to, places))})`
   if (first === last) return [`${first}${fraction(low % unit, high % unit)}`]
-  // Integers that any fraction can follow.
+  // From `from` to `to`, any fraction can follow the integer part.
   const from = low % unit === 0n ? first : first + 1n
   const to = high % unit === unit - 1n ? last : last - 1n
   return [
@@ -93,7 +95,7 @@ function toDecimalPatterns(low: bigint, high: bigint, places: number): readonly 
 
 const pad = (value: bigint, places: number) => String(value).padStart(places, '0')
 
-/** Regular expressions of non-negative integers, one for each number of digits. */
+/** Builds regular expressions of the integers from `low` (0 or more) to `high`, one per number of digits. */
 function toIntegerPatterns(low: bigint, high: bigint): readonly string[] {
   const options: string[] = []
   for (let from = low; from <= high; ) {
@@ -104,7 +106,7 @@ function toIntegerPatterns(low: bigint, high: bigint): readonly string[] {
   return options
 }
 
-/** Regular expression of the digit strings between two of equal length. */
+/** Builds a regular expression of the digit strings from `from` to `to`. Both have the same length. */
 function toSameLengthPattern(from: string, to: string): string {
   const rest = from.length - 1
   if (rest < 0) return ''
@@ -123,7 +125,7 @@ function toSameLengthPattern(from: string, to: string): string {
     .join('|')
 }
 
-/** Accepts a number wherever only zeros can follow: `1.5` for `1.50`, `1` for `1.00`. */
+/** Also accepts numbers without their trailing zeros: `1.5` for `1.50`, `1` for `1.00`. */
 function shortenFractions({ states }: Automaton): Automaton {
   const step = (state: DfaState | undefined, code: number) => follow(states, state, code)
   const endsInZeros = (state: DfaState | undefined): boolean => {
@@ -148,10 +150,10 @@ const edgeTo = (code: number, decimals: number, rest: bigint): DfaEdge<readonly 
   next: [decimals, rest],
 })
 
-/** Multiples of `step` with up to `places` decimal places. */
+/** Builds the multiples of `step` with up to `places` decimal places. */
 function buildMultiplesAutomaton(step: number, places: number): Automaton {
   const { digits, places: own } = toDecimal(step)
-  // Fewer places than the step has occur only for integers.
+  // `places` is smaller than the decimal places of the step only for integers.
   const [factor, modulus] =
     own <= places ? [1n, digits * 10n ** BigInt(places - own)] : [10n ** BigInt(own - places), digits]
   const unit = (decimals: number) => 10n ** BigInt(places - Math.max(decimals, 0)) * factor
@@ -172,6 +174,6 @@ function buildMultiplesAutomaton(step: number, places: number): Automaton {
       }
     },
   )
-  // Merges states: for 1,000 only the last three digits matter.
+  // Merges equivalent states. For step 1,000, only the last three digits matter.
   return minimize(remainders)
 }

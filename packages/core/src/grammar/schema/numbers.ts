@@ -1,4 +1,4 @@
-/** Numbers: bounds and `multipleOf`. */
+/** Number schemas: bounds and `multipleOf`. */
 import { isMultiple, type NumberBound, scale, toHighestUnits, toLowestUnits } from './decimals.ts'
 import { invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
 import type { NumberShape } from './shape.ts'
@@ -13,7 +13,7 @@ export const anyNumber: NumberShape = {
   multiples: [],
 }
 
-/** Largest `multipleOf` without its decimal point. */
+/** Largest `multipleOf` after removal of the decimal point: 0.25 counts as 25. */
 const maxMultiple = 1_000n
 
 export function readNumber(node: SchemaNode): NumberShape {
@@ -40,7 +40,7 @@ function readFinite(node: SchemaNode, keyword: string): number | undefined {
   throw invalidKeyword(node, keyword, 'must be a number', 'value')
 }
 
-/** In draft 4 `exclusiveMinimum` is a boolean beside `minimum`, since draft 6 a number. */
+/** In draft 4, `exclusiveMinimum` is a boolean beside `minimum`. Since draft 6, it is a number. */
 function readBounds(
   node: SchemaNode,
   inclusiveKeyword: string,
@@ -57,7 +57,7 @@ function readBounds(
   ]
 }
 
-/** Applies OpenAPI's `int32` and `int64`. */
+/** Applies OpenAPI's formats `int32` and `int64`. */
 function withFormat(node: SchemaNode, shape: NumberShape): NumberShape {
   const format = readKeyword(node, 'format')
   const size = format === 'int32' ? 31 : format === 'int64' ? 63 : undefined

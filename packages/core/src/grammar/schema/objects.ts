@@ -1,4 +1,4 @@
-/** Objects: declared properties in their order, then undeclared ones. */
+/** Object schemas: declared properties in order of declaration, then undeclared properties. */
 import {
   type Automaton,
   accepts,
@@ -36,7 +36,7 @@ export const anyObject: ObjectShape = {
 }
 
 const maxProperties = 1_000
-/** Each pattern can double the number of name sets. */
+/** Maximum number of `patternProperties`. Each pattern can double the number of name sets. */
 const maxPatterns = 4
 
 export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
@@ -52,7 +52,7 @@ export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
     ...{ names, value: value ?? unmatched },
     isExplicit: (value ?? additional) !== undefined,
   }))
-  // `patternProperties` applies to declared names too; `additionalProperties` does not.
+  // `patternProperties` also applies to declared names. `additionalProperties` does not.
   const properties = declared.map(([name, value]): [string, Conjunction] => {
     const matched = patterns.find(({ names }) => accepts(names, name))?.value ?? []
     return [name, conjoin(conjoin([value], matched), findOtherProperty(names, name))]
@@ -65,7 +65,7 @@ export function readObject(node: SchemaNode, shapes: ShapeSource): ObjectShape {
 
 function readRequired(node: SchemaNode): readonly string[] {
   const required = readKeyword(node, 'required') ?? []
-  // Draft 3 has a boolean inside the property.
+  // In draft 3, `required` is a boolean inside the property.
   if (!Array.isArray(required) || required.some((name) => typeof name !== 'string'))
     throw invalidKeyword(node, 'required', 'must be an array of names', 'value')
   if (required.length > maxProperties)
@@ -73,7 +73,7 @@ function readRequired(node: SchemaNode): readonly string[] {
   return [...new Set<string>(required)]
 }
 
-/** Partitions names by the patterns they match; `value` is absent for names that match none. */
+/** Partitions names by the patterns that they match. `value` is absent for names that match no pattern. */
 function splitByPatterns(
   node: SchemaNode,
   shapes: ShapeSource,
@@ -95,7 +95,7 @@ function splitByPatterns(
   return split.filter(({ names }) => !isEmpty(names))
 }
 
-/** Names that `propertyNames` accepts. */
+/** Returns the names that `propertyNames` accepts, as property sets. */
 function readPropertyNames(node: SchemaNode, shapes: ShapeSource): readonly PropertySet[] {
   const schema = readSchema(node, 'propertyNames')
   if (!schema) return anyObject.otherProperties
@@ -143,7 +143,10 @@ export function intersectObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
   }
 }
 
-/** Removes undeclared properties that no schema mentions, unless `minProperties` needs them: models invent names. */
+/**
+ * Removes undeclared properties that no schema mentions, because models invent names. Keeps them if no
+ * property is declared or if `minProperties` needs them.
+ */
 export function withDeclaredOnly(shape: ObjectShape): ObjectShape {
   const { properties, required, otherProperties, min } = shape
   const named = [...new Set([...properties.keys(), ...required])]
@@ -175,8 +178,9 @@ export function acceptsObject(
 }
 
 /**
- * Builds two rules per property: `next`, the rest of the object, and `key`, the rest of a property after its opening
- * quote. Rules exist once per number of properties written so far if `minProperties` or `maxProperties` requires a count.
+ * Builds two rules per property. `next` is the rest of the object after a property. `key` is the rest of the
+ * object after the opening quote of a name. If `minProperties` or `maxProperties` requires a count, these
+ * rules exist once per number of properties written so far.
  */
 export function buildObjectExpression(
   shape: ObjectShape,
@@ -188,7 +192,7 @@ export function buildObjectExpression(
   const isRequired = new Set(required)
   const lastRequired = names.findLastIndex((name) => isRequired.has(name))
   const otherRules = buildOtherEntries(shape, names, grammar, ruleOf)
-  // Undeclared names can repeat, so only one of them is certain to count.
+  // The model can repeat an undeclared name, so only one undeclared property is certain to count.
   if (otherRules.length > 0 && min > required.length + 1)
     throw invalidKeyword(
       shape,
@@ -210,7 +214,8 @@ export function buildObjectExpression(
   const buildNext = (at: number, count: number, key: Expression) =>
     canEnd(at, count) ? optional(sequence(comma, key)) : sequence(comma, key)
 
-  // From last to first, so that following rules exist; indexed by the number of properties written.
+  // Builds the properties from last to first, so that the following rules exist.
+  // The index of `keys` and `nexts` is the number of properties written so far.
   const numbers = Array.from({ length: maxCount + 1 }, (_, count) => count)
   const tail = otherRules.length > 0 ? numbers.map(() => grammar.reserve('others')) : []
   const isFull = (count: number) => isCounting && count >= max
@@ -238,7 +243,7 @@ export function buildObjectExpression(
   return sequence(text('{'), canEnd(0, 0) ? optional(some) : some, text('}'))
 }
 
-/** The rest of an undeclared name, and its value. */
+/** Builds the rest of undeclared properties after the opening quote, one expression per set of names. */
 function buildOtherEntries(
   shape: ObjectShape,
   names: readonly string[],

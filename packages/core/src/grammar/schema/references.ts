@@ -1,18 +1,18 @@
-/** A JSON Schema document: size checks and `$ref` resolution. References are never fetched. */
+/** Checks the size of a JSON Schema document and resolves `$ref`. Never fetches a remote reference. */
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { drain } from '../../util/drain.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { childNode, invalidKeyword, readKeyword, type SchemaNode } from './keywords.ts'
 
 export const schemaLimits = {
-  /** All names and strings together, in characters. */
+  /** Maximum total length of all names and strings, in characters. */
   length: 512 * 1024,
-  /** Objects, arrays and scalars. */
+  /** Maximum number of objects, arrays and scalars. */
   values: 50_000,
   depth: 100,
 } as const
 
-/** Returns the root node. Throws `invalid_request` if it is not a schema or too large. */
+/** Returns the root node. Throws `invalid_request` if the value is not a schema or is too large. */
 export function openSchema(schema: unknown): SchemaNode {
   if (typeof schema === 'boolean') return { schema, at: '#' }
   if (!isRecord(schema)) throw invalidRequest('The schema must be an object or a boolean.', { issue: 'type' })
@@ -20,7 +20,7 @@ export function openSchema(schema: unknown): SchemaNode {
   return { schema: normalizeJson(schema), at: '#' }
 }
 
-/** Drops `undefined` and other values that JSON lacks: a host app can pass any object. */
+/** Drops `undefined` and other values that JSON lacks, because a host app can pass any object. */
 function normalizeJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(JSON.stringify(schema))
@@ -53,7 +53,7 @@ function checkSize(schema: unknown): void {
 
 const tooLarge = (what: string) => invalidRequest(`The schema ${what}.`, { issue: 'value' })
 
-/** Resolves `$ref`: `#`, or `#` and a JSON pointer from the root. */
+/** Resolves `$ref`, which must be `#`, or `#` and a JSON pointer from the root. */
 export function resolveReference(root: SchemaNode, from: SchemaNode): SchemaNode | undefined {
   const reference = readKeyword(from, '$ref')
   if (reference === undefined) return undefined
@@ -62,7 +62,7 @@ export function resolveReference(root: SchemaNode, from: SchemaNode): SchemaNode
   if (!reference.startsWith('#/'))
     throw invalidKeyword(from, '$ref', 'must be a JSON pointer within the schema, such as #/$defs/name')
   const danglingReference = () => invalidKeyword(from, '$ref', 'does not resolve to a schema', 'value')
-  // Decoded like every `at`, so that one schema has one pointer.
+  // Pointers in `at` are not percent-encoded. Decoding the reference gives each schema a single pointer.
   const pointer = decode(reference.slice(2))
   if (pointer === undefined) throw danglingReference()
   let found: unknown = root.schema
@@ -70,7 +70,7 @@ export function resolveReference(root: SchemaNode, from: SchemaNode): SchemaNode
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) throw danglingReference()
     found = (found as Record<string, unknown>)[name]
-    // `$id` starts a new document: pointers inside it resolve from there.
+    // `$id` starts a new document, and pointers inside that document resolve from its root.
     if (isRecord(found) && typeof found.$id === 'string')
       throw invalidKeyword(from, '$ref', 'points into a schema with its own $id')
   }

@@ -1,4 +1,4 @@
-/** Values that a schema accepts, of one type each, with every constraint on them. */
+/** A shape describes the values of one JSON type that a schema accepts, with all their constraints. */
 import type { Automaton } from '../automata/automaton.ts'
 import type { WorkBudget } from '../automata/work-budget.ts'
 import type { Conjunction } from './conjunction.ts'
@@ -16,7 +16,7 @@ export interface NumberShape {
 
 export interface StringShape {
   readonly type: 'string'
-  /** In code points. */
+  /** Minimum length in code points. `max` has the same unit. */
   readonly min: number
   readonly max: number
   readonly texts: Automaton
@@ -50,13 +50,13 @@ export interface PropertySet {
   readonly isExplicit: boolean
 }
 
-/** Exactly these values: from `enum`, `const`, `null` and `boolean`. */
+/** Exactly these values, from `enum`, `const`, or the types `null` and `boolean`. */
 export interface ValuesShape {
   readonly type: 'values'
   readonly values: readonly unknown[]
 }
 
-/** Resolves nested schemas while an object is read. */
+/** Resolves nested schemas for `readObject`. */
 export interface ShapeSource {
   readonly budget: WorkBudget
   resolve(conjunction: Conjunction): readonly Shape[]

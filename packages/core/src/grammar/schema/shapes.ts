@@ -1,6 +1,7 @@
 /**
- * Resolves a schema to its shapes: alternatives of one type each, with all constraints collected. Schemas combine by
- * intersecting their shapes pairwise. Nested schemas stay conjunctions until needed.
+ * Resolves a schema to its shapes. Each shape is an alternative with one JSON type and all its constraints.
+ * Several schemas for one value are combined by intersecting their shapes pairwise. Nested schemas are
+ * resolved only when the compiler needs them.
  */
 import { drain } from '../../util/drain.ts'
 import { isRecord } from '../../util/is-record.ts'
@@ -22,9 +23,9 @@ import type { Shape, ShapeSource, ValuesShape } from './shape.ts'
 import { acceptsString, anyString, intersectStrings, isStringEmpty, readString } from './strings.ts'
 
 const maxShapes = 256
-/** Nested references and combinations at one pointer. */
+/** Maximum nesting of `$ref`, `allOf`, `anyOf` and `oneOf` around one schema. */
 const maxReferenceDepth = 200
-/** Levels that the emptiness check descends. */
+/** Number of levels that the emptiness check descends. */
 const maxEmptinessDepth = 4
 
 const toValuesShape = (...values: readonly unknown[]): ValuesShape => ({ type: 'values', values })
@@ -41,7 +42,7 @@ const types: Readonly<Record<string, readonly Shape[]>> = {
 const allTypes = ['null', 'boolean', 'number', 'string', 'array', 'object']
 const anything = allTypes.flatMap((type) => types[type] ?? [])
 
-/** Shapes of the schemas of one document. */
+/** Resolves and caches the shapes of the schemas in one document. */
 export class ShapeResolver implements ShapeSource {
   readonly budget = new WorkBudget()
   readonly #root: SchemaNode
@@ -68,12 +69,12 @@ export class ShapeResolver implements ShapeSource {
     return shapes
   }
 
-  /** Runs checks that need every schema resolved, since schemas can refer to each other. */
+  /** Runs checks that need all schemas resolved, because schemas can refer to each other. */
   runDeferredChecks(): void {
     for (const check of drain(this.#deferredChecks)) check()
   }
 
-  /** Whether no value satisfies all of the schemas; false also if that is not found within `depth` levels. */
+  /** Whether no value satisfies all schemas. Also returns false if `depth` levels are too few to prove it. */
   isEmpty(conjunction: Conjunction, depth = maxEmptinessDepth): boolean {
     return depth > 0 && this.resolve(conjunction).every((shape) => this.#isShapeEmpty(shape, depth))
   }
@@ -116,7 +117,7 @@ export class ShapeResolver implements ShapeSource {
     return parts.reduce((shapes, part) => this.#intersect(shapes, part, node), own)
   }
 
-  /** Applies the keywords for this type. */
+  /** Applies the keywords for the type of the shape. */
   #narrow(node: SchemaNode, shape: Shape): readonly Shape[] {
     switch (shape.type) {
       case 'number':
@@ -143,7 +144,9 @@ export class ShapeResolver implements ShapeSource {
     return [shapes]
   }
 
-  /** A grammar accepts a value that matches several alternatives, so `oneOf` requires disjoint ones. */
+  /**
+   * Rejects `oneOf` alternatives that can match the same value, because a grammar would accept such a value.
+   */
   #checkExclusive(node: SchemaNode, options: readonly SchemaNode[]): void {
     for (const [at, option] of options.entries())
       for (const other of options.slice(at + 1))
@@ -256,7 +259,7 @@ function readValues(node: SchemaNode): readonly (readonly Shape[])[] {
   ]
 }
 
-/** Supports only `true`, `{}` and `false`: grammars have no complement. */
+/** Supports `not` only with `true`, `{}` or `false`, because grammars have no complement. */
 function readNot(node: SchemaNode): readonly (readonly Shape[])[] {
   const inner = readSchema(node, 'not')
   if (!inner || inner.schema === false) return []

@@ -1,4 +1,7 @@
-/** Strings: length, `pattern` and `format`. Without `pattern` and `format`, every JSON escape is accepted. */
+/**
+ * String schemas: length, `pattern` and `format`. A string without `pattern` and `format` can contain every
+ * JSON escape.
+ */
 import {
   type Automaton,
   accepts,
@@ -41,7 +44,7 @@ export function readString(node: SchemaNode, budget: WorkBudget): StringShape {
   }
 }
 
-/** Strings that contain a match of the pattern. `keyword` names it in errors. */
+/** Builds an automaton of the strings that contain a match of the pattern. Errors name `keyword`. */
 export const buildPatternAutomaton = (
   node: SchemaNode,
   keyword: string,
@@ -52,7 +55,7 @@ export const buildPatternAutomaton = (
     budget.getAutomaton(`pattern ${pattern}`, () => compilePattern(pattern, budget)),
   )
 
-/** Rethrows errors of pattern compilation as `invalid_request` naming the keyword. */
+/** Rethrows errors of pattern compilation as `invalid_request` errors that name the keyword. */
 export function withKeywordError<T>(node: SchemaNode, keyword: string, build: () => T): T {
   try {
     return build()
@@ -84,7 +87,7 @@ export function acceptsString({ min, max, texts }: StringShape, value: string): 
   return length >= min && length <= max && accepts(texts, value)
 }
 
-/** Intersects pattern and length. Throws `TooComplexError`. */
+/** Combines pattern and length limits in one automaton. Throws `TooComplexError`. */
 export const buildStringAutomaton = ({ min, max, texts }: StringShape): Automaton =>
   min === 0 && max === Number.POSITIVE_INFINITY ? texts : intersect(texts, buildLengthAutomaton(min, max))
 
