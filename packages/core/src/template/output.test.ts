@@ -176,7 +176,7 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
   })
 })
 
-/** Long ambiguous texts, and texts that almost contain calls everywhere. */
+/** Long ambiguous texts, and a long text of call fragments. */
 const trapsOf = (name: FixtureFamily['name'], length: number): readonly string[] => [
   ' '.repeat(length),
   callOf(name, { text: 'a'.repeat(length) }).answer,

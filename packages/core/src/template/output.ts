@@ -13,7 +13,7 @@ import { toolCallParsers } from './tool-calls/parsers.ts'
 export interface ExpectedOutput {
   /** Source of the chat template. */
   readonly template: string
-  /** Detected from the template; see `detectFamily`. */
+  /** Result of `detectFamily` for the template. */
   readonly family: ToolCallFamily
   /** Tags of reasoning and tool calls that occur in a Go template. */
   readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>

@@ -12,7 +12,7 @@ export interface Automaton {
 }
 export interface DfaState {
   readonly isAccepting: boolean
-  /** Sorted and disjoint. */
+  /** Sorted by `low`. The ranges are disjoint. */
   readonly edges: readonly DfaEdge[]
 }
 export interface DfaEdge<State = number> {
@@ -29,7 +29,7 @@ export class TooComplexError extends Error {}
 
 const maxStates = 4_000
 
-/** Expansion of one state during construction. */
+/** One state during construction, with the states that follow it. */
 interface StateExpansion<S> {
   readonly isAccepting: boolean
   readonly edges: readonly DfaEdge<S>[]
@@ -61,7 +61,7 @@ export function explore<S>(
   return removeDeadStates(states)
 }
 
-/** Joins adjacent ranges with the same target. */
+/** Joins edges with adjacent ranges and the same target. */
 function mergeEdges(edges: readonly DfaEdge[]): DfaEdge[] {
   const joined: DfaEdge[] = []
   for (const edge of [...edges].sort((a, b) => a.low - b.low)) {

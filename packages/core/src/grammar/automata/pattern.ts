@@ -1,7 +1,7 @@
 /**
- * Compiles regular expressions (ECMA-262 with the flag `u`) to automata. Supports characters, escapes, `\d \w
- * \s` and their complements, classes, `.`, groups, `|`, quantifiers, `^` and `$`. Rejects lookaround, back
- * references, `\b` and `\p{…}`.
+ * Compiles regular expressions (ECMA-262 with the flag `u`) to automata. Supports characters, escapes,
+ * `\d`, `\w`, `\s` and their complements, classes, `.`, groups, `|`, quantifiers, `^` and `$`. Rejects
+ * lookaround, back references, `\b` and `\p{…}`.
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp'
 import type { Automaton } from './automaton.ts'

@@ -9,7 +9,7 @@ import type { Grammar } from './grammar.ts'
 const zero: Range = [0, 0]
 
 /**
- * @param buildRest builds the part after the mark; `restart` matches text up to the next mark
+ * @param buildRest builds the part after the mark. `restart` matches text up to the next mark.
  * @param canEnd whether the text can end without a mark
  */
 export function buildTextUpTo(

@@ -1,6 +1,6 @@
 /** Exact decimal arithmetic for bounds and multiples. */
 export interface NumberBound {
-  /** Infinite if unbounded. */
+  /** Infinity or -Infinity if there is no bound. */
   readonly value: number
   readonly isExclusive: boolean
 }

@@ -10,7 +10,7 @@ import type { Grammar } from '../gbnf/grammar.ts'
 import { writeExpression } from '../gbnf/write-gbnf.ts'
 import { space } from './json.ts'
 
-/** Expressions in sequence. */
+/** One alternative, as a sequence of expressions. */
 type ExpressionPath = readonly Expression[]
 
 /** Path limits for one choice and for the whole grammar. Alternatives above a limit stay unfactored. */

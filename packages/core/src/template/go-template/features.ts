@@ -11,7 +11,7 @@ export interface TemplateFeatures {
   readonly response: boolean
   /** Tags around reasoning. */
   readonly thinking?: { readonly open: string; readonly close: string }
-  /** Markup around the JSON of a tool call; `close` can be empty. */
+  /** Markup around the JSON of a tool call. `close` can be empty. */
   readonly calls?: { readonly open: string; readonly close: string }
 }
 

@@ -50,7 +50,7 @@ export const parseTree = (source: string): Tree => new TreeParser(source).parse(
 
 interface ParsedList {
   readonly nodes: readonly Node[]
-  /** What ended the list: `{{ end`, `{{ else` or the end of the source. */
+  /** End of the list: `{{ end`, `{{ else` or the end of the source. */
   readonly ending: 'end' | 'else' | 'source'
 }
 

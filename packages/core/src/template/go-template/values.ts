@@ -1,4 +1,4 @@
-/** Go values, as far as templates distinguish them. */
+/** Go values that templates can use. */
 /**
  * `undefined` stands for a missing value, `null` for nil, `bigint` for int, `number` for float64, and an
  * array for a slice.
@@ -16,7 +16,7 @@ export type GoValue =
 
 /** A map without a prototype, so that keys such as `constructor` are safe. */
 export class GoMap {
-  /** Sorted by key, as Go iterates maps in templates. */
+  /** Sorted by key, because Go templates iterate over maps in this order. */
   readonly entries: ReadonlyMap<string, GoValue>
   /** Whether the map prints as JSON. */
   readonly isJson: boolean

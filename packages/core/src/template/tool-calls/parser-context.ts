@@ -1,4 +1,4 @@
-/** The contract of tool-call parsers. */
+/** Interface of tool-call parsers. */
 import type { Tool } from '../../engine/request.ts'
 import type { ParserInput, ParseSteps } from '../input.ts'
 import type { OutputBuilder } from '../output-part.ts'
