@@ -40,7 +40,7 @@ test('a subject in debt or with running calls is not forgotten', async () => {
   expect(limiter.size).toBeLessThanOrEqual(2)
 })
 
-test('a call of an hour is settled although its subject was forgotten meanwhile', async () => {
+test('a call that runs for an hour is settled, although its subject was forgotten meanwhile', async () => {
   const clock = { now: 0 }
   const limiter = new MemoryLimiter({ tokensPerMinute: 100 }, () => clock.now)
   const slow = await limiter.reserve([{ id: 'slow' }], { requests: 1, tokens: 50 })

@@ -1,23 +1,25 @@
 /**
- * The state of all subjects in memory, for one window. A subject that made no call for a window, runs nothing and owes nothing has full
- * buckets, and is forgotten. A whole generation is forgotten at once, so that no call waits while a million subjects are removed.
+ * The rate limit accounts of all subjects (API keys, users, addresses) in memory, for one window. An account
+ * is forgotten after one to two windows without a call, because its buckets are full again by then. Accounts
+ * with debt or running calls stay. Accounts are dropped a whole map at a time, so that no call waits while a
+ * million are removed.
  */
 import { type Bucket, type BucketSize, fullLevel, levelAt } from './bucket.ts'
 
 export interface Account {
   requests?: SizedBucket
   tokens?: SizedBucket
-  /** Calls that count against a concurrency limit. */
+  /** Number of running calls that count against a concurrency limit. */
   running: number
 }
 
-/** A bucket with its last size. */
+/** A bucket with the limit and the window of its last call. */
 interface SizedBucket extends Bucket, BucketSize {}
 
 export class Accounts {
   #recent = new Map<string, Account>()
   #previous = new Map<string, Account>()
-  /** Accounts in debt or with running calls, which are kept however long ago their last call was. */
+  /** Accounts with debt or running calls. They stay, however old their last call is. */
   readonly #open = new Map<string, Account>()
   readonly #windowMs: number
   #rotatedAt = 0
@@ -31,7 +33,10 @@ export class Accounts {
     return this.#recent.size + this.#previous.size + this.#open.size
   }
 
-  /** Returns a new account for an unknown subject. Callers report changes by `update`. */
+  /**
+   * Returns the account of a subject, or a new one. The caller must call `update` after it changes the
+   * account.
+   */
   get(id: string, now: number): Account {
     this.#rotate(now)
     const recent = this.#recent.get(id)
@@ -50,7 +55,7 @@ export class Accounts {
     const sinceMs = now - this.#rotatedAt
     if (sinceMs >= 0 && sinceMs < this.#windowMs) return
     this.#rotatedAt = now
-    if (sinceMs < 0) return // The clock was set back: a new window begins.
+    if (sinceMs < 0) return // The clock was set back, so a new window begins.
     this.#previous = this.#recent
     this.#recent = new Map()
     for (const [id, account] of this.#open) if (isIdle(account, now)) this.#open.delete(id)

@@ -42,6 +42,6 @@ test.each([
   expect(addressKey('2001:db8:1234:5679:9abc::1', bits)).toBe(key)
 })
 
-test('a subnet of IPv6 changes no address of IPv4', () => {
+test('the IPv6 subnet does not affect IPv4 addresses', () => {
   expect(addressKey('::ffff:192.0.2.1', 32)).toBe('ip:192.0.2.1')
 })

@@ -1,10 +1,11 @@
 import { isIP } from 'node:net'
 
 /**
- * The rate limit key of a client address, without its port. A customer usually has 64 bits of IPv6 addresses, so addresses with the same
- * first bits are one key. IPv4 that is written as IPv6, or was translated to it, is IPv4.
+ * Returns the rate limit key of a client address. The port is ignored. IPv6 addresses of one subnet share a
+ * key, because a customer usually has a whole subnet of 64 bits. IPv4-mapped and translated addresses count
+ * as IPv4.
  *
- * @param ipv6Subnet how many leading bits of an IPv6 address count
+ * @param ipv6Subnet number of leading bits of an IPv6 address in the key
  */
 export function addressKey(address: string | undefined, ipv6Subnet = 64): string {
   if (!address?.includes(':')) return `ip:${address || 'unknown'}`
@@ -23,21 +24,27 @@ export function addressKey(address: string | undefined, ipv6Subnet = 64): string
   return `ip:${network.join(':')}${network.length < 8 ? '::' : ''}/${ipv6Subnet}`
 }
 
-/** Some proxies write `192.0.2.1:5001` and `[2001:db8::1]:443`. The zone of a link-local address has no meaning elsewhere. */
+/**
+ * Removes the port, because some proxies write `192.0.2.1:5001` and `[2001:db8::1]:443`. Also removes the
+ * zone of a link-local address (`%eth0`), which has no meaning on other machines.
+ */
 const stripPort = (address: string): string =>
   (/^\[([^\]]*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1')).replace(
     /%.*$/,
     '',
   )
 
-/** Prefixes before the 32 bits of IPv4: mapped and translated addresses (RFC 4291, RFC 2765), and NAT64 (RFC 6052). */
+/**
+ * IPv6 prefixes of 96 bits that precede an IPv4 address: mapped and translated addresses (RFC 4291, RFC
+ * 2765), and NAT64 (RFC 6052).
+ */
 const ipv4Prefixes = [
   [0, 0, 0, 0, 0, 0xffff],
   [0, 0, 0, 0, 0xffff, 0],
   [0x64, 0xff9b, 0, 0, 0, 0],
 ].map((groups) => groups.join())
 
-/** The eight groups of a valid IPv6 address. */
+/** Parses a valid IPv6 address into its eight groups of 16 bits. */
 function groupsOf(address: string): readonly number[] {
   const hexadecimal = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_dotted, ...bytes) => {
     const [a, b, c, d] = bytes.slice(0, 4).map(Number) as [number, number, number, number]

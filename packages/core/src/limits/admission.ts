@@ -1,14 +1,14 @@
-/** Decides whether the limits admit a call, in the same way for each store. */
+/** Decides whether the limits admit a call. The limiters in memory and in a database share this code. */
 import { LlmError } from '../errors.ts'
 import { type BucketSize, minuteMs, resetMs, waitMs } from './bucket.ts'
 import type { LimitStatus } from './limits.ts'
 
 export type LimitName = LimitStatus['name']
 
-/** What a call takes from a bucket. */
+/** The units that a call takes from one bucket. */
 export interface BucketCharge extends BucketSize {
   readonly name: LimitName
-  /** The level now; after admission, the level that is left. */
+  /** The current level. The limiter lowers it when it admits the call. */
   level: number
   readonly units: number
 }
@@ -19,7 +19,7 @@ export interface ConcurrencyUsage {
   readonly limit: number
 }
 
-/** Returns `undefined` when every limit admits the call. */
+/** Returns the error for a rejected call, or `undefined` when every limit admits the call. */
 export function findRefusal(
   charges: readonly BucketCharge[],
   concurrency: readonly ConcurrencyUsage[],
@@ -38,7 +38,7 @@ export function findRefusal(
   return fullest && limitExceeded(`${fullest.limit} requests at the same time`, unknownWaitMs, charges)
 }
 
-/** Until a running call ends, which cannot be predicted. */
+/** Retry delay after a concurrency limit rejects a call. The time until a running call ends is unknown. */
 const unknownWaitMs = 1_000
 
 const limitExceeded = (
@@ -53,7 +53,7 @@ const limitExceeded = (
     { retryAfterMs: waitMs, limits: statusOf(charges), ...(exceeded && { exceeded }) },
   )
 
-/** Rounded up: a retry after these seconds is not too early. */
+/** Rounds up to whole seconds, so that a retry after this time is not too early. The minimum is 1. */
 export const toRetrySeconds = (ms: number): number => Math.max(1, Math.ceil(ms / 1_000))
 
 const windowUnits = [
@@ -63,14 +63,17 @@ const windowUnits = [
   ['second', 1_000],
 ] as const
 
-/** `minute`, `15 minutes`, `1500 ms`. */
+/** Formats a window for an error message: `minute`, `15 minutes`, `1500 ms`. */
 function formatWindow(windowMs: number): string {
   const [unit, ms] = windowUnits.find(([, ms]) => windowMs % ms === 0) ?? ['ms', 1]
   if (windowMs === ms && unit !== 'ms') return unit
   return `${windowMs / ms} ${unit === 'ms' ? unit : `${unit}s`}`
 }
 
-/** For each name the bucket with the least left. Of equal ones, the bucket that is full last. */
+/**
+ * Returns one status for each limit name: that of the bucket with the least remaining. Among equal buckets,
+ * the bucket that is full last counts.
+ */
 export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus[] {
   const statuses: LimitStatus[] = []
   for (const charge of charges) {

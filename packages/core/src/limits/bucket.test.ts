@@ -22,11 +22,11 @@ describe('a bucket of 60 per minute', () => {
     expect(levelAt({ level: 5, at: 1_000 }, size, 0)).toBe(5)
   })
 
-  test('holds no more than a full one after the limit became smaller', () => {
+  test('is at most full after its limit was lowered', () => {
     expect(levelAt({ level: fullLevel(perMinute(600)), at: 0 }, size, 0)).toBe(fullLevel(size))
   })
 
-  test('admits what it holds, and names the wait for more', () => {
+  test('admits units up to its level, and returns the wait for more', () => {
     expect(waitMs(minuteMs, size, 1)).toBe(0)
     expect(waitMs(minuteMs - 1, size, 1)).toBe(1)
     expect(waitMs(-minuteMs, size, 1)).toBe(2_000)
@@ -37,7 +37,7 @@ describe('a bucket of 60 per minute', () => {
     expect(waitMs(fullLevel(size) - 1, size, 1_000)).toBe(1)
   })
 
-  test('admits a cost of nothing while it is in debt', () => {
+  test('admits a cost of 0 while it is in debt', () => {
     expect(waitMs(-minuteMs, size, 0)).toBe(0)
   })
 })

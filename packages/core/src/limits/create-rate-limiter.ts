@@ -5,19 +5,27 @@ import type { ClosableRateLimiter, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
-  /** For subjects without limits. @default none */
+  /** Default limits, for subjects without `limits`. @default none */
   readonly limits?: Limits | undefined
   /**
-   * Shared by all processes with the same database: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file.
+   * Where the limiter counts: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file.
+   * All processes that use the same database share their counts.
    *
    * @default the memory of this process
    */
   readonly database?: DatabaseLocation | undefined
-  /** For tests: a clock in whole milliseconds. @default the clock of the database, or a monotonic one */
+  /**
+   * Clock for tests, in whole milliseconds.
+   *
+   * @default the clock of the database, or a monotonic clock without a database
+   */
   readonly now?: (() => number) | undefined
 }
 
-/** Creates a limiter for routes of the app. Rejects when the database cannot be opened, or for a wrong or misspelt option. */
+/**
+ * Creates a rate limiter for routes of the host app. Rejects when the database cannot be opened, or when an
+ * option is unknown or invalid.
+ */
 export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<ClosableRateLimiter> {
   checkKeys('', options, ['limits', 'database', 'now'])
   const { limits = {}, database: location, now } = options

@@ -1,4 +1,6 @@
-/** Checks the cost and the limits of a call, and lists the buckets and concurrency limits that the call needs. */
+/**
+ * Checks the cost and the limits of a call, and lists the buckets and concurrency limits that the call needs.
+ */
 import { createHash } from 'node:crypto'
 import { checkKeys, describeValue } from '../options/check.ts'
 import type { LimitName } from './admission.ts'
@@ -46,7 +48,7 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
   return { buckets, concurrency }
 }
 
-/** The cost of reading a status. */
+/** The cost of a status query, and the actual cost of a released call. */
 export const zeroCost: Cost = { requests: 0, tokens: 0 }
 
 const isWindowLimit = (limits: Limits | WindowLimit): limits is WindowLimit =>
@@ -82,7 +84,10 @@ export function checkCost({ requests, tokens }: Cost): void {
   checkRange('tokens', tokens, 0, maxUnits)
 }
 
-/** More than any context holds. Per minute, a debt of a hundred such calls is still exact. */
+/**
+ * The highest cost of one call, in requests or tokens. It exceeds the context of any model. With a window of
+ * a minute, the debt of a hundred such calls is still an exact number.
+ */
 const maxUnits = 1e9
 
 export function checkRange(name: string, value: number | undefined, min: number, max: number): void {
@@ -92,7 +97,10 @@ export function checkRange(name: string, value: number | undefined, min: number,
   )
 }
 
-/** Clients can write ids: with megabytes, or with characters that no database stores as text. */
+/**
+ * Returns an id that every database can store as text: the id itself, or its hash. Clients can influence ids,
+ * for example with megabytes of text or with NUL characters.
+ */
 export const toStorableId = (id: string): string =>
   id.length <= maxIdLength && !id.includes('\0') && id.isWellFormed()
     ? id

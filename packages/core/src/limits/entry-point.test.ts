@@ -1,4 +1,4 @@
-/** What an app loads that wants limits and nothing else: read from a process of its own. */
+/** Which files an app loads when it uses only the rate limiter. Each test starts a separate process. */
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { emptyFolder } from '../../../../test/support/empty-folder.ts'
 const folder = emptyFolder()
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
-/** The files that Node runs for these lines, below the root of the repository. */
+/** Runs the code in a new Node process. Returns the files that it loaded, relative to the repository root. */
 async function loadedBy(name: string, code: string): Promise<readonly string[]> {
   const coverage = join(folder, name)
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', code], {
@@ -27,7 +27,7 @@ async function loadedBy(name: string, code: string): Promise<readonly string[]> 
 const core = (file: string): boolean =>
   /^packages\/core\/dist\/(limits\/[\w-]+|storage\/open|options\/check|errors|units)\.js$/.test(file)
 
-test('the door of limits loads no engine, no schemas and no database', async () => {
+test('the entry point of limits loads no engine, no schemas and no database', async () => {
   const files = await loadedBy(
     'memory',
     `import { createRateLimiter } from '@modelmount/core/limits'
@@ -40,7 +40,7 @@ test('the door of limits loads no engine, no schemas and no database', async () 
   expect(files).not.toContain('packages/core/dist/limits/sql.js')
 })
 
-test('a database is loaded where one is named, and none but that', async () => {
+test('only the configured database is loaded', async () => {
   const files = await loadedBy(
     'sqlite',
     `import { createRateLimiter } from '@modelmount/core/limits'

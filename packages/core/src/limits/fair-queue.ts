@@ -1,6 +1,7 @@
 /**
- * A bounded queue for a limited number of permits: each caller in turn gets one, so that one caller's hundred calls do not delay
- * the first call of another. When the queue is full, it rejects the last call of the caller with the most waiting calls.
+ * A bounded queue for a limited number of permits. Callers take turns, so a hundred calls of one caller do
+ * not delay the first call of another. When the queue overflows, it rejects the newest call of the caller
+ * with the most waiting calls.
  */
 import { LlmError } from '../errors.ts'
 import { WaitQueue } from '../util/wait-queue.ts'
@@ -14,7 +15,7 @@ export interface FairQueueOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** The waiting calls of one caller. The line with the lowest position is next. */
+/** The waiting calls of one caller. The line with the lowest `position` gets the next permit. */
 interface CallerLine {
   readonly caller: string
   position: number
@@ -32,13 +33,13 @@ export class FairQueue {
     select: (waiting) => (this.#admitted < this.#permits ? this.#selectNext(waiting) : undefined),
     admit: ({ line }) => {
       this.#admitted++
-      // Behind the lines of all other callers.
+      // Moves the line behind those of all other callers.
       line.position = ++this.#lastPosition
     },
   })
   #lastPosition = 0
   #admitted = 0
-  /** How long a permit is held, as a moving average over the last calls. */
+  /** Moving average of the milliseconds between admission and release. */
   #averageHoldMs: number | undefined
 
   constructor({ permits, maxQueued, now = () => performance.now() }: FairQueueOptions) {
@@ -52,8 +53,8 @@ export class FairQueue {
   }
 
   /**
-   * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When too many calls
-   * wait, one of them rejects with `overloaded` and the estimated wait.
+   * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When
+   * more than `maxQueued` calls wait, one of them rejects with `overloaded` and the estimated wait.
    */
   async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     if (!(await this.#waitForPermit(caller, signal))) return undefined
@@ -84,7 +85,10 @@ export class FairQueue {
     )
   }
 
-  /** Rejects the last call of the longest line; of equal lines, the one whose turn comes last. */
+  /**
+   * Rejects the newest call of the longest line. Among equally long lines, it chooses the line whose turn
+   * comes last.
+   */
   #rejectOne(): void {
     const { waiting } = this.#queue
     const lengths = new Map<CallerLine, number>()

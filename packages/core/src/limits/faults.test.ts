@@ -1,4 +1,4 @@
-/** Limits in a database that fails, or is held up. */
+/** Rate limits in a database that fails or blocks. */
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import { type Database, UncertainOutcome } from '../storage/database.ts'
@@ -10,7 +10,9 @@ const tokens = (tokens: number) => ({ requests: 1, tokens })
 describe.each(databases())('in $name', ({ name, fresh }) => {
   let location: string
   let database: Database
-  /** What the next transactions reject with, before or after they have happened. */
+  /**
+   * The error of the next transactions. `hasHappened` tells whether they are committed before they reject.
+   */
   let fault: { readonly error: Error; readonly hasHappened: boolean } | undefined
   const clock = { now: 1_000 }
 
@@ -42,7 +44,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
   }
   const away = new Error('the database is away')
 
-  test('what is settled while the database is away is settled when it is back, once', async () => {
+  test('a settlement that fails without the database is retried when it is back, and applied once', async () => {
     const { limiter, remaining } = await open({ tokensPerMinute: 1_000, concurrent: 1 })
     const reservation = await limiter.reserve([{ id: 'ann' }], tokens(100))
 
@@ -57,7 +59,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     expect(await remaining()).toBe(300)
   })
 
-  test('it is settled by itself, and at the latest when the limiter is closed', async () => {
+  test('a timer retries failed settlements, and closing the limiter retries them, too', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     onTestFinished(() => void vi.useRealTimers())
     const { limiter, remaining } = await open({ tokensPerMinute: 1_000 })
@@ -80,7 +82,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     expect(await remaining()).toBe(700)
   })
 
-  test('what may have been settled is not settled twice', async () => {
+  test('a settlement with an uncertain outcome is not retried', async () => {
     const { limiter, remaining } = await open({ tokensPerMinute: 1_000 })
     const reservation = await limiter.reserve([{ id: 'ann' }], tokens(900))
 
@@ -92,7 +94,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     expect(await remaining()).toBe(400)
   })
 
-  test('many calls of one subject leave room for others, though its row is held', async () => {
+  test('many calls of a subject with a locked row do not block other subjects', async () => {
     const { limiter } = await open({ requestsPerMinute: 5 })
     await limiter.reserve([{ id: 'hot' }], tokens(0))
     if (name === 'SQLite') return expectInTurn(limiter)
@@ -110,7 +112,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     })
     await expect.poll(() => isHeld).toBe(true)
 
-    // More than the pool has connections.
+    // More calls than the pool has connections.
     const hot = Array.from({ length: 30 }, () => limiter.reserve([{ id: 'hot' }], tokens(0)).catch(() => {}))
     await limiter.reserve([{ id: 'innocent' }], tokens(0))
 
@@ -118,7 +120,10 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     await Promise.all([holding, ...hot])
   })
 
-  /** There one writes at a time: whoever comes in between is not behind all of another. */
+  /**
+   * SQLite has one writer at a time. A call of another subject must not wait for all calls of the hot
+   * subject.
+   */
   async function expectInTurn(limiter: Awaited<ReturnType<typeof open>>['limiter']): Promise<void> {
     let done = 0
     const hot = Array.from({ length: 30 }, () =>

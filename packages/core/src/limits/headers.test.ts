@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import { limitHeaders, retryHeaders } from './headers.ts'
 
-test('limits are said in durations, each under its name', () => {
+test('each limit has headers under its name, with the reset time as a duration', () => {
   const headers = limitHeaders([
     { name: 'requests', limit: 60, remaining: 59, resetMs: 12 },
     { name: 'tokens', limit: 1_000, remaining: 0, resetMs: 360_000 },
@@ -23,14 +23,14 @@ test.each([
   [999.5, '1'],
   [1_001, '2'],
   [600_000, '600'],
-])('to wait %d ms is said in whole seconds and milliseconds, none too few', (retryAfterMs, seconds) => {
+])('a wait of %d ms is rounded up to whole seconds and milliseconds', (retryAfterMs, seconds) => {
   expect(retryHeaders(new LlmError('rate_limit', 'Later.', { retryAfterMs }))).toEqual({
     'retry-after': seconds,
     'retry-after-ms': `${Math.ceil(retryAfterMs)}`,
   })
 })
 
-test('longer than ten minutes nobody is to wait by itself', () => {
+test('clients are told not to retry when the wait exceeds ten minutes', () => {
   const headers = retryHeaders(new LlmError('rate_limit', 'Later.', { retryAfterMs: 600_001 }))
 
   expect(headers).toEqual({
@@ -40,7 +40,7 @@ test('longer than ten minutes nobody is to wait by itself', () => {
   })
 })
 
-test('a spending limit is not waited for, and other errors say nothing of when', () => {
+test('clients do not retry after a spending limit, and other errors have no retry headers', () => {
   expect(retryHeaders(new LlmError('quota', 'Spent.'))).toEqual({ 'x-should-retry': 'false' })
   expect(retryHeaders(new LlmError('internal', 'Broken.'))).toEqual({})
 })

@@ -1,4 +1,4 @@
-/** Limits in response headers. */
+/** Response headers for rate limits. */
 import type { LimitStatus, LlmError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
 import { toRetrySeconds } from './admission.ts'
@@ -6,7 +6,7 @@ import { minuteMs } from './bucket.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
-/** The headers of OpenAI, which have one limit for requests and one for tokens. */
+/** Returns the `x-ratelimit-*` headers of OpenAI, which report one limit for requests and one for tokens. */
 export function limitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of limits) {
@@ -25,8 +25,9 @@ const headerNamesOf = (name: LimitStatus['name']) => ({
 const headerNames = { requests: headerNamesOf('requests'), tokens: headerNamesOf('tokens') }
 
 /**
- * The headers of draft-ietf-httpapi-ratelimit-headers-08, with the policy names of express-rate-limit. They have no partition key: it
- * would be a hash of the app's own rate limit key.
+ * Returns the headers of draft-ietf-httpapi-ratelimit-headers-08, with the policy names of
+ * express-rate-limit. They contain no partition key, because it would be a hash of the app's own rate limit
+ * key.
  */
 export function standardLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   if (limits.length === 0) return {}
@@ -40,7 +41,7 @@ export function standardLimitHeaders(limits: readonly LimitStatus[]): HeaderMap 
   return { ratelimit: state.join(', '), 'ratelimit-policy': policies.join(', ') }
 }
 
-/** `30sec`, `15min`, `1hr`, `2hrs`, `1day`. */
+/** Formats a window for a policy name: `30sec`, `15min`, `1hr`, `2hrs`, `1day`. */
 function formatPolicyWindow(windowMs: number): string {
   const [seconds, minutes, hours, days] = [1_000, minuteMs, 3_600_000, 86_400_000].map(
     (ms) => windowMs / ms,
@@ -51,7 +52,10 @@ function formatPolicyWindow(windowMs: number): string {
   return `${days}day${days > 1 ? 's' : ''}`
 }
 
-/** The time of the next try. The SDKs of OpenAI and Anthropic wait that long, unless `x-should-retry` is false. */
+/**
+ * Returns the headers that tell a client when to retry. The SDKs of OpenAI and Anthropic wait for that time,
+ * unless `x-should-retry` is false.
+ */
 export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): HeaderMap {
   if (code === 'quota') return doNotRetry
   if (retryAfterMs === undefined) return {}
@@ -65,5 +69,8 @@ export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): Hea
 
 const doNotRetry: HeaderMap = { 'x-should-retry': 'false' }
 
-/** The timeout of these SDKs for a request. No client should wait longer for a retry. */
+/**
+ * The default request timeout of the SDKs of OpenAI and Anthropic. Clients should not wait longer for a
+ * retry.
+ */
 const maxRetryWaitMs = 600_000

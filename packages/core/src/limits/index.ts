@@ -1,4 +1,7 @@
-/** The entry point `@modelmount/core/limits`: limits for routes of the host app. Loads no engine, and a database only when one is named. */
+/**
+ * The entry point `@modelmount/core/limits`: rate limits for routes of the host app. It loads no engine. It
+ * loads a database driver only if the option `database` is set.
+ */
 
 export { LlmError } from '../errors.ts'
 export type { DatabaseLocation } from '../storage/open.ts'

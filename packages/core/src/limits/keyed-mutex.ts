@@ -1,19 +1,24 @@
 /**
- * Queues the calls of one subject in the process. Its rows serve one transaction at a time, and a transaction that waits for them holds
- * a connection that other subjects need.
+ * Runs the transactions of one subject one after the other within this process. The database would serialize
+ * them anyway, because they lock the same rows. But each transaction that waits there holds a connection that
+ * other subjects need.
  */
 import { LlmError } from '../errors.ts'
 
 export class KeyedMutex {
-  /** By subject, resolved when its last queued call is done. */
+  /** Maps each key to a promise that resolves when the last queued task of the key is done. */
   readonly #tails = new Map<string, Promise<void>>()
 
-  /** Throws `overloaded` after a wait that only an unavailable or far too slow database explains. */
+  /**
+   * Runs a task while no other task holds any of its keys. Throws `overloaded` if the wait took more than 10
+   * seconds. Only an unavailable or far too slow database explains such a wait.
+   */
   async runExclusive<Result>(keys: Iterable<string>, task: () => Promise<Result>): Promise<Result> {
     const requestedAt = performance.now()
     const releases: (() => void)[] = []
     try {
-      // In one order, which prevents deadlocks, and one queue at a time, so that a busy subject does not block the others.
+      // All tasks take their keys in the same order, which prevents deadlocks. A task queues for one key at a
+      // time, so that a busy subject does not block the others.
       for (const key of [...new Set(keys)].sort()) releases.push(await this.#acquire(key))
       if (performance.now() - requestedAt > maxWaitMs) throw waitedTooLong()
       return await task()

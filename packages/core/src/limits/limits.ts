@@ -1,71 +1,81 @@
-/** The contracts of limits: limits, subjects, costs and limiters. */
+/** Types of the rate limiter: limits, subjects, costs and reservations. */
 import type { LimitStatus } from '../errors.ts'
 
 export type { LimitStatus }
 
-/** Whole numbers from 1 on. A missing limit is no limit. */
+/** The limits of a subject: whole numbers from 1 to 100,000,000,000. A missing limit does not apply. */
 export interface Limits {
   readonly requestsPerMinute?: number | undefined
   /**
-   * Input and output tokens. A call reserves its input and up to 1,024 output tokens. A longer answer takes 1,024 more at a time, into
-   * debt if necessary, and no call is admitted before the debt is paid. In any minute, sequential calls (`concurrent: 1`) get at most a
-   * full bucket, its refill, and the debt of one call. Each parallel call that ran at the last admission can add its debt. Returned
-   * tokens count from their return on.
+   * Input and output tokens. A call reserves its input and up to 1,024 output tokens. A longer answer takes
+   * 1,024 more at a time, and may put the bucket into debt. While the bucket is in debt, it admits no call
+   * that needs tokens.
+   *
+   * In any minute, sequential calls (`concurrent: 1`) get at most a full bucket, its refill, and the debt of
+   * one call. With parallel calls, each call that was running at the last admission can add its own debt.
+   * Returned tokens are available from their return on.
    */
   readonly tokensPerMinute?: number | undefined
-  /** Calls at the same time. */
+  /** Maximum number of calls that run at the same time. */
   readonly concurrent?: number | undefined
 }
 
 /**
- * A bucket of `limit` requests that refills over `windowMs`. The bucket does not reset at the end of a window: after a pause it is full
- * and refills meanwhile, so one window can admit up to twice `limit`.
+ * A bucket of `limit` requests that refills over `windowMs`. It refills continuously, and does not reset at
+ * the end of a window. After a pause, one window can therefore admit up to twice `limit`: the full bucket and
+ * its refill.
  */
 export interface WindowLimit {
-  /** A whole number from 1 on. */
+  /** A whole number from 1 to 6e15 / `windowMs`. */
   readonly limit: number
-  /** Whole milliseconds, at most 366 days. */
+  /** Whole milliseconds, from 1 to 31,622,400,000 (366 days). */
   readonly windowMs: number
 }
 
 /** An API key, a user, an address or a model that limits apply to. */
 export interface Subject {
-  /** The same text is the same subject, wherever the limiter is used. */
+  /** Calls with the same id share their counts, wherever the limiter is used. */
   readonly id: string
-  /** Each call of a subject brings the same limits. @default the limits of the limiter */
+  /** Pass the same limits with each call of this subject. @default the limits of the limiter */
   readonly limits?: Limits | WindowLimit | undefined
 }
 
-/** Whole numbers from 0 to 1,000,000,000. */
+/** The cost of a call: whole numbers from 0 to 1,000,000,000. */
 export interface Cost {
   readonly requests: number
   readonly tokens: number
 }
 
 export interface RateLimiter {
-  /** For subjects without limits. `undefined` when the limiter does not tell. */
+  /** Default limits, for subjects without `limits`. `undefined` when the limiter does not report them. */
   readonly limits?: Limits | undefined
   /**
-   * Takes the cost from all subjects or from none. A cost above a whole bucket is admitted when the bucket is full, and the rest is
-   * owed. Throws `rate_limit` with `retryAfterMs`, after which the same call is admitted if nothing else happens. For a concurrency
-   * limit the wait is unknown, and `retryAfterMs` is a second.
+   * Takes the cost from the buckets of all subjects, or from none. A cost larger than a whole bucket is
+   * admitted when the bucket is full, and leaves a debt.
+   *
+   * Rejects with an `LlmError` of the code `rate_limit` when a limit does not admit the call. After
+   * `retryAfterMs`, the same call is admitted if no other call comes first. For a concurrency limit that time
+   * is unknown, and `retryAfterMs` is 1,000.
    */
   reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation>
-  /** Returns the status of the limits, of several subjects the one with the least left. Takes nothing. */
+  /**
+   * Returns the status of the limits. Of several subjects, it reports the one with the least remaining. It
+   * takes nothing.
+   */
   status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]>
 }
 
 /** A limiter that its creator closes. */
 export interface ClosableRateLimiter extends RateLimiter {
-  /** Ends timers, and connections that the limiter opened. */
+  /** Stops timers, and closes the connections that the limiter opened. */
   close(): Promise<void>
 }
 
-/** The limits of callers and API keys. */
+/** The rate limits of callers and API keys. */
 export interface CallerLimits extends RateLimiter {
   /**
-   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. Takes nothing. The list is empty when
-   * the caller has no limits. Rejects with `LlmError`.
+   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. It takes
+   * nothing. The list is empty when the caller has no limits. Rejects with `LlmError`.
    */
   of(caller: LimitedCaller): Promise<readonly LimitStatus[]>
 }
@@ -81,14 +91,21 @@ export interface WithHeaders {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 
-/** Counts as running until it is settled or released. Only the first of these calls has an effect. */
+/**
+ * The reserved cost of a call. The call counts as running until `settle` or `release`. Only the first of
+ * these two has an effect.
+ */
 export interface Reservation {
   /** The status of the limits at admission, for headers. */
   readonly limits: readonly LimitStatus[]
-  /** Takes more while the call runs, into debt if necessary. Rejects only when the database fails. */
+  /**
+   * Takes more from the buckets while the call runs, into debt if necessary. A limit never makes it reject,
+   * but a database failure does.
+   */
   take(more: Cost): Promise<void>
   /**
-   * Returns unused units, and takes what was used beyond, into debt if necessary. Rejects when the database fails, and retries later.
+   * Corrects the reserved cost to the actual cost: returns unused units, or takes the missing ones, into debt
+   * if necessary. If the database fails, `settle` rejects, and the limiter retries later.
    *
    * @param actual the total cost @default the reserved and taken cost
    */

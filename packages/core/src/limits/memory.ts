@@ -1,4 +1,4 @@
-/** Limits in the memory of this process. */
+/** The rate limiter that counts in the memory of this process. */
 import { type Account, Accounts } from './accounts.ts'
 import { type BucketCharge, findRefusal, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt, minuteMs } from './bucket.ts'
@@ -8,17 +8,17 @@ import { createReservation } from './reservation.ts'
 
 export class MemoryLimiter implements ClosableRateLimiter {
   readonly limits: Limits
-  /** By window. Limits per minute and concurrency limits share one. */
+  /** Accounts by window, in milliseconds. Running calls are counted in the accounts of the minute window. */
   readonly #accounts = new Map<number, Accounts>()
   readonly #now: () => number
 
-  /** @param now returns whole milliseconds, best of a clock that is never set */
+  /** @param now returns whole milliseconds, preferably of a monotonic clock */
   constructor(limits: Limits, now = monotonicMs) {
     this.limits = limits
     this.#now = now
   }
 
-  /** The number of subjects in memory. */
+  /** Number of entries in memory. A subject can have more than one. */
   get size(): number {
     return [...this.#accounts.values()].reduce((sum, accounts) => sum + accounts.size, 0)
   }
@@ -35,7 +35,8 @@ export class MemoryLimiter implements ClosableRateLimiter {
       })),
     )
     if (refusal) {
-      // Written with the time of now: with a clock that was set back, calls would wait for the old time.
+      // Saves the current time nevertheless. After the clock was set back, calls would otherwise wait until
+      // the old time.
       for (const charge of charges) this.#saveBucket(charge, now)
       throw refusal
     }

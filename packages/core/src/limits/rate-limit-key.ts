@@ -1,4 +1,4 @@
-/** Rate limit keys of requests, as subjects of the limiter. */
+/** Converts the rate limit keys of requests to subjects of the limiter. */
 import { describeValue } from '../options/check.ts'
 import type { Limits, Subject, WindowLimit } from './limits.ts'
 
@@ -7,9 +7,9 @@ export type RateLimitKey = string | number | bigint | Subject | null | undefined
 type AnyLimits = Limits | WindowLimit | undefined
 
 interface KeyContext {
-  /** Stands before the ids of keys without limits. */
+  /** Prepended to the id of a key without limits. */
   readonly prefix: string
-  /** For keys without limits. */
+  /** Limits for a key without limits. */
   readonly limits: AnyLimits
   addressKey(): string
 }
@@ -26,7 +26,9 @@ function toSubject(key: RateLimitKey, { prefix, limits, addressKey }: KeyContext
   return own ? { id: toId(id), limits: own } : { id: prefix + toId(id), limits }
 }
 
-/** Separates the counts of routes with their own limits from the counts of other routes. */
+/**
+ * Returns an id prefix that separates the counts of a route with its own limits from those of other routes.
+ */
 export function keyPrefix(name: string | undefined, limits: AnyLimits): string {
   if (name !== undefined) return `${name} `
   if (!limits) return ''

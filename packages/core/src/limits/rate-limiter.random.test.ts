@@ -49,7 +49,7 @@ interface Call {
   /** Set when the call is over. */
   used?: Cost
 }
-/** The cost that a call took, or gave back when negative. `at` counts elapsed time alone, without clock changes. */
+/** The cost that a call took, or returned when negative. `at` is the elapsed time without clock changes. */
 interface Entry {
   readonly call: Call
   readonly at: number
@@ -133,7 +133,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           const early = limiter.reserve(who, step.cost)
           await expect(early).rejects.toThrow(LlmError)
           pass(1_000)
-          // Other calls of the subject can still run, which no bucket counts.
+          // Other running calls of the subject may still fill a concurrency limit.
           const crowded = who.some(
             ({ id, limits }) =>
               limits.concurrent !== undefined &&
@@ -172,8 +172,8 @@ const atMost = (value: number, most: number): void => {
 }
 
 /**
- * Between any two moments, however calls overlap: at an admission, a full bucket and its refill have paid for everything taken before.
- * Only calls that already ran at the last admission take more.
+ * Checks all pairs of moments, however calls overlap. At an admission, a full bucket and its refill cover
+ * everything taken so far. Beyond that, only calls that already ran at the last admission take units.
  */
 function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
   for (const [index, first] of entries.entries()) {
@@ -194,8 +194,8 @@ function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number,
 }
 
 /**
- * The actual use of sequential calls, each part at the moment when it was taken: in any window at most a full bucket, its refill, and
- * the debt of one call.
+ * Checks the actual use of sequential calls, each part at the moment when it was taken. In any window it is
+ * at most a full bucket, its refill, and the debt of one call.
  */
 function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
   const uses = usesOf(entries, name)
@@ -213,7 +213,10 @@ function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number, 
   }
 }
 
-/** Without returned units: a call uses the units that it took first. Calls that reserve nothing never wait, so they are left out. */
+/**
+ * Returns the units that were really used, without returned units. A call uses the units that it took first.
+ * Calls that reserve nothing never wait, so they are left out.
+ */
 function usesOf(
   entries: readonly Entry[],
   name: keyof Cost,

@@ -52,7 +52,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('the status takes nothing, and shows the subject with the least left', async () => {
+  test('the status takes nothing, and reports the subject with the least remaining', async () => {
     const subjects = [
       ann({ requestsPerMinute: 3, tokensPerMinute: 600 }),
       { id: 'all', limits: { requestsPerMinute: 2 } },
@@ -90,7 +90,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     ])
   })
 
-  test('settling returns unused units, and owes what was used beyond', async () => {
+  test('settling returns unused units, or takes missing units into debt', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 })]
     const first = await limiter.reserve(subjects, tokens(900))
     await first.settle(tokens(100))
@@ -99,7 +99,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
 
     const refusal = await refusalOf(limiter.reserve(subjects, tokens(1)))
 
-    // 600 owed and one more, at 1,000 a minute.
+    // A debt of 600 tokens and one more token, at 1,000 tokens per minute.
     expect(refusal.details.retryAfterMs).toBe(36_060)
   })
 
@@ -131,7 +131,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(settled.details.retryAfterMs).toBe(351 * 60)
   })
 
-  test('taking more while settling is part of what is settled', async () => {
+  test('settling waits for units that the call is still taking', async () => {
     const subjects = [ann({ tokensPerMinute: 1_000 })]
     const long = await limiter.reserve(subjects, tokens(100))
 
@@ -180,7 +180,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 0 }, { remaining: 0 }])
   })
 
-  test('a bucket gets back no more than it holds', async () => {
+  test('returned units do not fill a bucket beyond its limit', async () => {
     const subjects = [ann({ tokensPerMinute: 100 })]
     const reservation = await limiter.reserve(subjects, tokens(100))
     clock.now += minute
@@ -191,7 +191,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(limits).toMatchObject([{ remaining: 0 }])
   })
 
-  test('a cost above the bucket is admitted when the bucket is full, and owed', async () => {
+  test('a cost above the bucket is admitted when the bucket is full, and leaves a debt', async () => {
     const subjects = [ann({ tokensPerMinute: 100 })]
     await limiter.reserve(subjects, tokens(150))
 
@@ -218,14 +218,14 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('of several limits that reject, the longest wait counts', async () => {
+  test('if several limits reject a call, the longest wait counts', async () => {
     const subjects = [
       { id: 'key', limits: { requestsPerMinute: 6, tokensPerMinute: 1_000 } },
       { id: 'tier', limits: { requestsPerMinute: 2 } },
     ]
     for (const cost of [tokens(1_000), tokens(0)]) await limiter.reserve(subjects, cost)
 
-    // A request of the tier is there after half a minute, 600 tokens of the key after 36 s.
+    // The tier admits a request after 30 s, and the key admits 600 tokens after 36 s.
     const byTokens = await refusalOf(limiter.reserve(subjects, tokens(600)))
     const byRequests = await refusalOf(limiter.reserve(subjects, tokens(400)))
 
@@ -257,7 +257,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     expect(many.details).toMatchObject({ retryAfterMs: 6_000, exceeded: 'requests' })
   })
 
-  test('the status of several subjects is that of the one with the least left', async () => {
+  test('the status of several subjects is that of the subject with the least remaining', async () => {
     const { limits } = await limiter.reserve(
       [
         { id: 'key', limits: { requestsPerMinute: 10, tokensPerMinute: 50 } },
@@ -286,7 +286,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await refusalOf(limiter.reserve(subjects, one))
   })
 
-  test('subjects without limits have those of the limiter', async () => {
+  test('subjects without limits get the limits of the limiter', async () => {
     const own = await make(clock, { requestsPerMinute: 1 })
     await own.reserve([{ id: 'ann' }, { id: 'bob', limits: {} }], one)
 
@@ -295,7 +295,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     await own.close()
   })
 
-  test('no limits admit everything', async () => {
+  test('without limits, every call is admitted', async () => {
     const { limits } = await limiter.reserve([], one)
     const unlimited = await limiter.reserve([{ id: 'ann' }], one)
 
@@ -347,7 +347,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     }
   })
 
-  test('wrong limits and costs are TypeErrors that name them', async () => {
+  test('invalid limits and costs are TypeErrors that name the option', async () => {
     const reserve = (limits: Limits, cost: Cost) => limiter.reserve([ann(limits)], cost)
 
     await expect(reserve({ requestsPerMinute: 0 }, one)).rejects.toThrow(
@@ -362,7 +362,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     )
   })
 
-  test('of many calls at once, exactly the limit is admitted', async () => {
+  test('when many calls arrive at once, exactly the limit is admitted', async () => {
     const subjects = [
       { id: 'b', limits: { requestsPerMinute: 20 } },
       { id: 'a', limits: { requestsPerMinute: 30, concurrent: 25 } },

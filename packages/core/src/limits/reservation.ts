@@ -1,8 +1,13 @@
-/** The cost that a call reserved. The call can take more, and settles its actual cost when it is over. */
+/**
+ * The reservation of a call. The call can take more while it runs, and settles its actual cost at the end.
+ */
 import { checkCost, zeroCost } from './demand.ts'
 import type { Cost, LimitStatus, Reservation } from './limits.ts'
 
-/** @param charge takes the difference, or returns it when negative. With `isOver` the call has ended. */
+/**
+ * @param charge takes the difference from the buckets, or returns it when negative. `isOver` is true when the
+ * call has ended
+ */
 export function createReservation(
   limits: readonly LimitStatus[],
   reserved: Cost,
@@ -10,7 +15,7 @@ export function createReservation(
 ): Reservation {
   let total = reserved
   let isOpen = true
-  /** Settling waits for it, since it settles the difference to what was taken. */
+  /** The last `take`, while it runs. `settle` waits for it, because only then is the taken total known. */
   let pendingTake: Promise<void> | undefined
 
   const take = async (more: Cost): Promise<void> => {

@@ -7,44 +7,59 @@ import type { RateLimitKey } from './rate-limit-key.ts'
 
 export interface RouteLimitOptions<Request> {
   /**
-   * Returns the rate limit key of a request: a text of the app such as `user:42`, a number, or `{ id, limits }`. Of a list, every key
-   * must admit the request, and an empty list is not limited. An `LlmError` that it throws becomes the answer: `authentication` is 401.
+   * Returns the rate limit key of a request: a text that the app chooses, such as `user:42`, a number, or
+   * `{ id, limits }`. For `undefined`, `null` and `''`, the client's address is used instead. If it returns a
+   * list, the limits of every key apply. A request with an empty list is not limited. If it throws an
+   * `LlmError`, the request is rejected with that error: `authentication` becomes 401.
    *
-   * @default the client's address, which also replaces `undefined`, `null` and `''`
+   * @default the client's address
    */
   keyGenerator?(
     request: Request,
   ): RateLimitKey | readonly RateLimitKey[] | Promise<RateLimitKey | readonly RateLimitKey[]>
-  /** For rate limit keys without limits. Their calls are counted separately, under `name`. @default the limits of the limiter */
+  /**
+   * Limits for rate limit keys without `limits`. Calls of such keys are counted separately, under `name`.
+   *
+   * @default the limits of the limiter
+   */
   readonly limits?: Limits | undefined
   /**
-   * Requests per `windowMs`, instead of `limits`. The bucket does not reset at the end of a window, so one window can admit up to twice
-   * `limit` after a pause.
+   * Requests per `windowMs`, as an alternative to `limits`: a whole number from 1 to 6e15 / `windowMs`. The
+   * bucket does not reset at the end of a window. After a pause, one window can admit up to twice `limit`.
    */
   readonly limit?: number | undefined
-  /** The milliseconds in which an empty bucket of `limit` requests is full again. @default 60,000 */
+  /**
+   * Whole milliseconds in which an empty bucket of `limit` requests refills completely, at most 366 days.
+   *
+   * @default 60,000
+   */
   readonly windowMs?: number | undefined
   /**
-   * Routes with the same name share the counts of keys without limits, and need the same limits. The limiter stores such a key behind
-   * the name and a space.
+   * Routes with the same name share their counts for keys without `limits`. Give such routes the same limits.
+   * The limiter stores these keys with a prefix: the name and a space.
    *
    * @default one name per set of limits, so that routes with the same limits share their counts
    */
   readonly name?: string | undefined
-  /** The cost of a request, in requests. @default 1 */
+  /** How many requests to count for one HTTP request. @default 1 */
   readonly requests?: number | RequestFunction<Request, number> | undefined
-  /** The cost of a request, in tokens: any unit of the app. A route settles the actual cost by its reservation. @default 0 */
+  /**
+   * How many tokens to count for one HTTP request, in any unit that the app chooses. A route can settle the
+   * actual cost with its reservation.
+   *
+   * @default 0
+   */
   readonly tokens?: number | RequestFunction<Request, number> | undefined
-  /** Requests for which it returns `true` are not limited. */
+  /** Returns `true` for requests that are not limited. */
   skip?(request: Request): boolean | Promise<boolean>
   /**
-   * Whether to admit requests while the limiter fails, for example without its database. `false` answers 503 with the time of the next
-   * try. A function gets the error and the request.
+   * Whether to admit requests while the limiter fails, for example because its database is unavailable.
+   * `false` answers 503 with `retry-after`. A function decides for each error and request.
    *
    * @default false
    */
   readonly passOnStoreError?: boolean | ((cause: unknown, request: Request) => boolean) | undefined
-  /** The leading bits of an IPv6 address that identify a client, from 32 to 128. @default 64 */
+  /** Number of leading bits of an IPv6 address that identify a client, from 32 to 128. @default 64 */
   readonly ipv6Subnet?: number | undefined
 }
 
@@ -81,7 +96,7 @@ export function checkRouteLimitOptions<Request>(options: RouteLimitOptions<Reque
   })
 }
 
-/** Names of express-rate-limit and of earlier versions. */
+/** Option names of express-rate-limit and of earlier versions, with the current names. */
 const renamed = { subject: 'keyGenerator', onError: 'passOnStoreError', max: 'limit' }
 
 const optionNames = [
@@ -97,7 +112,7 @@ const optionNames = [
   'ipv6Subnet',
 ] satisfies (keyof RouteLimitOptions<never>)[]
 
-/** `limit` per minute is `requestsPerMinute`, so that both options share stored buckets. */
+/** Converts `limit` per minute to `requestsPerMinute`, so that both options share stored buckets. */
 export function limitsOf({
   limits,
   limit,

@@ -20,7 +20,7 @@ const make = (limits: Limits, options: RouteLimitOptions<Call> = {}) => {
 }
 const isAdmitted = async (admission: Promise<object>) => 'reservation' in (await admission)
 
-test('the headers tell the status of the limits and the time of the next try', async () => {
+test('the headers report the limits and when to retry', async () => {
   const { admit } = make({ requestsPerMinute: 2, tokensPerMinute: 100 }, { tokens: 75 })
 
   const first = await admit({ ip: '192.0.2.1' })
@@ -141,7 +141,7 @@ describe('routes of one limiter', () => {
     expect(await remaining(login({ ip: '192.0.2.1' }))).toBe('2')
   })
 
-  test('count by their names, which stand before the keys', async () => {
+  test('count separately by name, which is prepended to the keys', async () => {
     const shared = limiter()
     const login = createRouteLimit<Call>(shared, { name: 'login', limits: { requestsPerMinute: 5 } }, from)
     const reset = createRouteLimit<Call>(shared, { name: 'reset', limits: { requestsPerMinute: 5 } }, from)
@@ -175,7 +175,7 @@ describe('a key', () => {
     return admit
   }
 
-  test.each([['', null, undefined, { id: '' }]].flat())('of %j stands for the address', async (who) => {
+  test.each([['', null, undefined, { id: '' }]].flat())('of %j is replaced by the address', async (who) => {
     const admit = by(who)
 
     expect(await isAdmitted(admit({ ip: '192.0.2.1' }))).toBe(true)
@@ -196,7 +196,7 @@ describe('a key', () => {
     )
   })
 
-  test('can be replaced by an error, which becomes the answer', async () => {
+  test('can be replaced by an LlmError, which rejects the request', async () => {
     const keyGenerator = () => {
       throw new LlmError('authentication', 'No API key is given.')
     }
@@ -240,7 +240,7 @@ describe('a wrong or misspelt option is a TypeError', () => {
     await expect(createRateLimiter(options as never)).rejects.toThrow(message)
   })
 
-  test('and so is a route without any limit', async () => {
+  test('a route without any limit is a TypeError, too', async () => {
     const none = await createRateLimiter()
 
     expect(() => createRouteLimit(none, {}, () => '')).toThrow('neither the route nor its limiter has any')
@@ -273,7 +273,7 @@ describe('`limit` with `windowMs`', () => {
     expect(admitted).toBe(19)
   })
 
-  test('is told in headers and in the error', async () => {
+  test('is reported in headers and in the error', async () => {
     const { admit } = make({}, { ...quarter, requests: 2 })
     await admit({})
 
@@ -292,7 +292,7 @@ describe('`limit` with `windowMs`', () => {
     })
   })
 
-  test('has a window of a minute by default, whose counts it shares with `limits`', async () => {
+  test('has a window of a minute by default, and then shares its counts with `limits`', async () => {
     const { admit, limiter } = make({}, { limit: 2 })
     const other = createRouteLimit<Call>(limiter, { limits: { requestsPerMinute: 2 } }, ({ ip }) => ip)
 
@@ -351,7 +351,7 @@ describe('a skipped request', () => {
     expect(await isAdmitted(admit({}))).toBe(false)
   })
 
-  test('is none when `skip` throws', async () => {
+  test('does not exist if `skip` throws', async () => {
     const error = new Error('no such user')
     const { admit } = make({ requestsPerMinute: 1 }, { skip: () => Promise.reject(error) })
 
@@ -371,7 +371,7 @@ describe('while the limiter fails', () => {
   const away = new Error('the database is away')
   const broken: RateLimiter = { reserve: () => Promise.reject(away), status: async () => [] }
 
-  test('calls are rejected with the time of the next try, and clients do not see the cause', async () => {
+  test('calls are rejected with the time to retry, and clients do not see the cause', async () => {
     const admission = await createRouteLimit(broken, {}, () => '')({})
 
     expect(admission).toMatchObject({
@@ -381,7 +381,7 @@ describe('while the limiter fails', () => {
     expect('refusal' in admission && admission.refusal.message).not.toContain('database')
   })
 
-  test('calls are admitted without a limit when the app wants it', async () => {
+  test('calls are admitted without a limit with `passOnStoreError: true`', async () => {
     const admission = await createRouteLimit(broken, { passOnStoreError: true }, () => '')({})
     if (!('reservation' in admission)) throw new Error('refused')
 

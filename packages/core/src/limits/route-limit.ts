@@ -7,18 +7,22 @@ import { keyPrefix, keysToSubjects } from './rate-limit-key.ts'
 import { createReservation } from './reservation.ts'
 import { checkRouteLimitOptions, limitsOf, type RouteLimitOptions } from './route-limit-options.ts'
 
-/** The headers are for admitted and for rejected requests. */
+/** The decision about a request. The adapter sets the headers of admitted and of rejected requests. */
 export type Admission =
   | {
       readonly headers: Readonly<Record<string, string>>
       readonly reservation: Reservation
-      /** Adapters call it when the response is over. It settles what the route has not settled, at the reserved cost. */
+      /**
+       * The adapter calls this when the response is over. If the route has not settled its reservation,
+       * `finish` settles the reserved cost.
+       */
       finish(): void
     }
   | { readonly headers: Readonly<Record<string, string>>; readonly refusal: LlmError }
 
 /**
- * Returns a function that admits or rejects a request. Throws a `TypeError` for wrong options, and when no limit could ever apply.
+ * Returns a function that admits or rejects a request. Throws a `TypeError` for invalid options, and when no
+ * limit could ever apply.
  *
  * @param addressOf returns the client's address as the framework reports it, which knows the trusted proxies
  */
@@ -72,14 +76,14 @@ export function createRouteLimit<Request>(
   }
 }
 
-/** A limiter without `limits` may have some that it does not tell. */
+/** A limiter whose `limits` are `undefined` may still have limits that it does not report. */
 const hasNoLimits = (limits: Limits | WindowLimit | undefined): boolean =>
   limits !== undefined && Object.values(limits).every((limit) => limit === undefined)
 
 const admit = (reservation: Reservation): Admission => ({
   headers: { ...limitHeaders(reservation.limits), ...standardLimitHeaders(reservation.limits) },
   reservation,
-  // The response is over, so no client can get the error. The limiter settles again later.
+  // The response is over, so no client can get the error. The limiter retries the settlement later.
   finish: () => void reservation.settle().catch(() => {}),
 })
 

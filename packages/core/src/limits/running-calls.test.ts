@@ -1,4 +1,4 @@
-/** What several processes share, and what is left of one that dies. */
+/** Limits that several processes share, also after one of the processes dies. */
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import type { Database } from '../storage/database.ts'
@@ -33,7 +33,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await expect(here.reserve([{ id: 'ann' }], one)).rejects.toThrow('2 requests per minute')
   })
 
-  test('calls of a process that has died are counted no more after a minute; those of others are', async () => {
+  test('calls of a dead process stop counting after a minute, and calls of other processes still count', async () => {
     const [dead, living] = [await open({ concurrent: 2 }), await open({ concurrent: 2 })]
     await dead.reserve([{ id: 'ann' }], one)
     await living.reserve([{ id: 'ann' }], one)
@@ -49,7 +49,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await living.close()
   })
 
-  test('a clock that goes back a day keeps no call of the dead for a day, and forgets none of the living', async () => {
+  test('after the clock goes back a day, calls of a dead process expire in a minute, and running calls still count', async () => {
     const [dead, living] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
     clock.now = 10 * 86_400_000
     await dead.reserve([{ id: 'ann' }], one)
@@ -68,7 +68,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await living.close()
   })
 
-  test('calls that run here are counted however the clock jumps, and are over when they end', async () => {
+  test('running calls of this process count despite clock jumps, until they end', async () => {
     const limiter = await open({ concurrent: 1, requestsPerMinute: 100 })
     const running = await limiter.reserve([{ id: 'ann' }], one)
 
@@ -83,7 +83,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await limiter.close()
   })
 
-  test('a call that others took for dead is put back by who runs it', async () => {
+  test('a process restores the expired lease of its running call', async () => {
     const [slept, other] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
     await slept.reserve([{ id: 'ann' }], one)
     clock.now += minute
@@ -94,7 +94,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await slept.close()
   })
 
-  test('calls that run are renewed by themselves, and the timer ends with them', async () => {
+  test('a timer renews the leases of running calls, and stops when the calls end', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
       const limiter = await open({ concurrent: 1 })
@@ -103,7 +103,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
       clock.now += minute - 1
 
       vi.advanceTimersByTime(20_000)
-      // Behind the renewal, which has been asked for before.
+      // This query runs after the renewal, which was requested first.
       await expect
         .poll(async () => {
           const [lease] = await database.query<{ at: number }>(
@@ -121,7 +121,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     }
   })
 
-  test('what cannot be taken is said, and not settled as if it had been', async () => {
+  test('units that could not be taken are reported, and not counted at settlement', async () => {
     const limiter = await open({ tokensPerMinute: 1_000 })
     const running = await limiter.reserve([{ id: 'ann' }], { requests: 1, tokens: 100 })
     await database.query('ALTER TABLE modelmount_limits RENAME TO away')
@@ -135,7 +135,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(limits).toMatchObject([{ remaining: 500 }])
   })
 
-  test('a call that cannot be settled is renewed no more', async () => {
+  test('the lease of a call whose settlement failed is no longer renewed', async () => {
     const limiter = await open({ concurrent: 1 })
     const running = await limiter.reserve([{ id: 'ann' }], one)
     await database.query('ALTER TABLE modelmount_limits RENAME TO away')
@@ -149,7 +149,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await limiter.close()
   })
 
-  test('rows of full buckets and of dead calls are pruned, others are not', async () => {
+  test('only rows of full buckets and of expired calls are pruned', async () => {
     const limiter = await open({ requestsPerMinute: 60, concurrent: 10 })
     for (let index = 0; index < 250; index++) await limiter.reserve([{ id: `${index}` }], one)
     clock.now += 999
@@ -167,7 +167,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await rows('modelmount_limit_leases')).toBe(0)
   })
 
-  test('calls and pruning at the same time lose nothing', async () => {
+  test('calls and pruning at the same time lose no counts', async () => {
     const limiter = await open({ requestsPerMinute: 1_000 })
     const subjects = Array.from({ length: 3 }, (_, index) => ({ id: `${index}` }))
 

@@ -1,4 +1,4 @@
-/** Running calls in the database, each as a lease. */
+/** Stores each running call as a lease: a row that expires unless its process renews it. */
 import type { Database, Queries } from '../storage/database.ts'
 import { Leases, leaseMs } from '../storage/leases.ts'
 import type { ConcurrencyDemand } from './demand.ts'
@@ -26,15 +26,16 @@ export class RunningCalls {
   readonly #database: Database
   readonly #clock: () => string
 
-  /** @param clock returns an SQL expression */
+  /** @param clock returns the SQL expression for the current time in milliseconds */
   constructor(database: Database, clock: () => string) {
     this.#database = database
     this.#clock = clock
-    // Renewing is repeated when it fails. While the database is unavailable for longer, the leases end, as intended.
+    // A failed renewal is repeated at the next interval. If the database stays unavailable, the leases
+    // expire, as intended.
     this.leases = new Leases(database, table, clock, () => this.leases.renew().catch(() => {}))
   }
 
-  /** Returns the number of running calls by subject. The subjects must be locked. */
+  /** Returns the number of running calls by subject. The caller must have locked the subjects. */
   async count(
     { query }: Queries,
     demands: readonly ConcurrencyDemand[],
@@ -49,7 +50,8 @@ export class RunningCalls {
        WHERE expires_at > ? AND ${matchesSubjects} GROUP BY subject`,
       [now, ...subjects],
     )
-    // After a clock was set back a day, leases of ended processes would last a day.
+    // After the clock was set back by a day, leases of ended processes would last a day. This update shortens
+    // them.
     if (counts.some(({ last }) => last > now + leaseMs))
       await query(
         `UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${matchesSubjects}`,
@@ -70,7 +72,7 @@ export class RunningCalls {
     )
   }
 
-  /** Renews a lease from now on. The transaction that added it must be committed. */
+  /** Renews a lease at intervals from now on. The transaction that added the lease must be committed. */
   track(id: string, demands: readonly ConcurrencyDemand[], at: number): void {
     this.leases.add(
       id,

@@ -8,7 +8,10 @@ export class SettlementRetry {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  /** Rejects when the settlement fails, and retries it until it succeeds once. An uncertain outcome is not retried. */
+  /**
+   * Runs a settlement. When it fails, `run` rejects, and a timer retries the settlement every 5 s until it
+   * succeeds. An `UncertainOutcome` is not retried, because the settlement may have succeeded.
+   */
   async run(settlement: Settlement): Promise<void> {
     try {
       await settlement()
@@ -18,7 +21,10 @@ export class SettlementRetry {
     }
   }
 
-  /** Never rejects. Stops at the first failure, since the others would fail, too. */
+  /**
+   * Retries the failed settlements. Stops at the first failure, since the others would fail, too. Never
+   * rejects.
+   */
   async retry(): Promise<void> {
     for (const settlement of this.#pending) {
       // Removed first, so that a concurrent retry does not run it again.
@@ -34,7 +40,7 @@ export class SettlementRetry {
     this.#timer = undefined
   }
 
-  /** Retries once more. */
+  /** Retries the failed settlements once more, and stops the timer. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.retry()

@@ -1,6 +1,7 @@
 /**
- * Limits that several processes share through a database. Each call locks the rows of its subjects, always in the same order, which
- * prevents deadlocks. Then it reads the clock, decides as in memory, and writes the rows.
+ * The rate limiter that several processes share through a database. Each call locks the rows of its subjects,
+ * always in the same order to prevent deadlocks. Then it reads the clock, decides like the limiter in memory,
+ * and writes the rows.
  */
 import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
@@ -17,7 +18,7 @@ import { SettlementRetry } from './settlement-retry.ts'
 
 export interface SqlLimiterOptions {
   readonly limits: Limits
-  /** For tests: whole milliseconds. @default the clock of the database */
+  /** Clock for tests, in whole milliseconds. @default the clock of the database */
   readonly now?: (() => number) | undefined
 }
 
@@ -72,7 +73,8 @@ class SqlLimiter implements ClosableRateLimiter {
         concurrency.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
       )
       if (refusal) {
-        // After a clock was set back, rows are written with the new time: else buckets and leases would wait for the old one.
+        // A throw rolls the transaction back. With a concurrency limit, or after the clock was set back, the
+        // transaction must be committed: otherwise buckets and leases would wait for the old time.
         if (concurrency.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
         await writeBuckets(queries, charges, now)
         return refusal
@@ -88,7 +90,7 @@ class SqlLimiter implements ClosableRateLimiter {
 
     return createReservation(statusOf(outcome), cost, async (difference, isOver) => {
       if (!isOver) return this.#charge(buckets, difference)
-      // Renewed no more: the lease ends even if the settlement fails.
+      // From now on the lease is not renewed, so it expires even if the settlement fails.
       if (lease) await this.#runningCalls.leases.release(lease)
       const released = lease === undefined ? undefined : { lease, concurrency }
       return this.#settlements.run(() => this.#charge(buckets, difference, released))
@@ -112,13 +114,13 @@ class SqlLimiter implements ClosableRateLimiter {
     await this.#pruning
   }
 
-  /** Renews the leases of running calls and retries settlements. Timers do the same. */
+  /** Renews the leases of running calls, and retries failed settlements. Timers do the same at intervals. */
   async renew(): Promise<void> {
     await this.#settlements.retry()
     await this.#runningCalls.leases.renew()
   }
 
-  /** Removes full buckets. Resolves when none is left. */
+  /** Deletes the rows of full buckets and of expired leases. */
   async prune(): Promise<void> {
     for (let found = batchSize; found === batchSize; ) {
       const idle = await this.#database.query<LimitRowId>(
@@ -158,7 +160,8 @@ class SqlLimiter implements ClosableRateLimiter {
   #pruneOccasionally(): void {
     if (performance.now() - this.#prunedAt < pruneEveryMs || this.#pruning) return
     this.#prunedAt = performance.now()
-    // No call depends on pruning. When the database is unavailable, the next call reports it.
+    // No call depends on pruning, so errors are ignored. If the database is unavailable, the next call
+    // reports it.
     this.#pruning = this.prune()
       .catch(() => {})
       .finally(() => {
@@ -187,12 +190,15 @@ class SqlLimiter implements ClosableRateLimiter {
 }
 
 const pruneEveryMs = 60_000
-/** The most rows that pruning locks at once. */
+/** Maximum number of rows that pruning locks at once. */
 const batchSize = 100
 
 interface LimitRowId {
   readonly subject: string
-  /** The name of a bucket. A row `concurrent` has no level: the call that locked it counts running calls alone. */
+  /**
+   * The name of a bucket, or `concurrent`. A row `concurrent` has no level. It is a lock, so that one
+   * transaction at a time counts the running calls of a subject.
+   */
   readonly name: string
 }
 interface LimitRow extends LimitRowId {
@@ -206,7 +212,7 @@ interface LockedRows {
   readonly now: number
 }
 
-/** Locks rows that exist or not, in a way that both databases have. */
+/** Locks rows, and inserts those that do not exist. SQLite and PostgreSQL both support this statement. */
 async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: string): Promise<LockedRows> {
   if (ids.length === 0) return { rows: [], now: 0 }
   const sorted = [...ids].sort((a, b) => compare(a.subject, b.subject) || compare(a.name, b.name))
@@ -220,7 +226,7 @@ async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: str
   return { rows, now: Math.max(...rows.map(({ now }) => now)) }
 }
 
-/** Before any time of the clock: an unused bucket is full. */
+/** The time of a new row, before any time of the clock. A new bucket therefore counts as full. */
 const longAgo = Number.MIN_SAFE_INTEGER
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
@@ -230,7 +236,10 @@ function levelOf(rows: readonly LimitRow[], demand: BucketDemand, now: number): 
   return row ? levelAt(row, demand, now) : fullLevel(demand)
 }
 
-/** Buckets of other windows than a minute carry theirs in their name: a level counts in parts of the window. */
+/**
+ * Appends the window to the name of a bucket, unless it is a minute. The scale of a level depends on the
+ * window, so buckets with different windows need different rows.
+ */
 const rowName = ({ name, windowMs }: BucketDemand): string =>
   windowMs === minuteMs ? name : `${name}/${windowMs}`
 

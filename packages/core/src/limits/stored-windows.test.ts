@@ -1,4 +1,4 @@
-/** Buckets in a database that carry their window, beside rows of earlier versions. */
+/** Stored buckets with a window in their row, next to rows of earlier versions. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import type { Database } from '../storage/database.ts'
@@ -17,7 +17,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     return () => database.close()
   })
 
-  /** Opens the limiter again, as a new process does. */
+  /** Opens a new limiter, as a new process does, and returns the remaining requests. */
   const remaining = async (options: RouteLimitOptions<string>, requests = 0) => {
     const limiter = await openSqlLimiter(database, { limits: {}, now: () => clock.now })
     onTestFinished(() => limiter.close())
