@@ -19,7 +19,7 @@ test('a complete bar shows its size', () => {
   expect(whole.trimEnd()).toBe('pulling 8eeb52dfb3bb: 100% ▕██████████▏ 200 MB')
 })
 
-test.each([20, 40, 60, 80, 200])('it fits into %i columns', (columns) => {
+test.each([20, 40, 60, 80, 200])('a bar fits into %i columns', (columns) => {
   expect(bar(half, columns).length).toBeLessThan(columns)
 })
 

@@ -177,7 +177,7 @@ test('unknown paths are answered with an error of the dialect', async () => {
   expect([other.status, await other.text()]).toEqual([404, '404 page not found'])
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then leaves', async (signal) => {
+test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then exits', async (signal) => {
   const server = run(['serve', '--port', '0', '--model', noiseModel])
   const address = await server.address
   const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true, max_tokens: 800 })
@@ -229,7 +229,7 @@ test.each([
   expect(complaint).toContain(expected)
 })
 
-test('a port in use is one line that names its program and another port', async () => {
+test('the error for a port in use is one line that names its program and another port', async () => {
   const first = run(['serve', '--port', '0'])
   const port = Number(new URL(await first.address).port)
 

@@ -20,7 +20,7 @@ const { version, description } = createRequire(import.meta.url)('../package.json
 const program = new Command('modelmount')
   .description(description ?? '')
   .version(version ?? '', '-v, --version')
-  // After a command, `-v` is an option of the command.
+  // `-v` after a command is an option of that command.
   .enablePositionalOptions()
 for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop, keys, usage])
   program.addCommand(command)

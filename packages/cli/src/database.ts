@@ -5,7 +5,12 @@ import { join } from 'node:path'
 
 export const databaseIn = (folder: string): string => join(folder, 'modelmount.db')
 
-/** Never creates a database, since a misspelt folder would look empty. @param folder @default the folder of models */
+/**
+ * Returns the path of an existing database, or throws. It never creates a database, because a misspelt folder
+ * would look empty.
+ *
+ * @param folder @default the folder of models
+ */
 export function existingDatabase(folder: string | undefined): string {
   const database = databaseIn(folder ?? (process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')))
   if (existsSync(database)) return database

@@ -1,7 +1,7 @@
 /** Output of `show`: a section for each part of a model. */
 import { table } from './table.ts'
 
-/** Shape: Ollama API reference, "Show model information". */
+/** Response of `/api/show`. Source: Ollama API reference, "Show model information". */
 export interface ShowAnswer {
   readonly license?: string
   readonly modelfile?: string
@@ -63,13 +63,13 @@ const linesOf = (text: string): readonly string[] =>
 
 const splitOnce = (line: string): readonly string[] => line.split(/\s+(.*)/s, 2)
 
-/** The first two lines; `--system` and `--license` print all. */
+/** Returns the first two lines. `--system` and `--license` print all lines. */
 function opening(text: string): Rows {
   const lines = linesOf(text)
   return [...lines.slice(0, 2), ...(lines.length > 2 ? ['...'] : [])].map((line) => [line])
 }
 
-/** Cuts lists, since a vocabulary would fill many screens. */
+/** Shortens lists to three items, since a vocabulary would fill many screens. */
 function brief(value: unknown): string {
   if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value)
   const shown = value.slice(0, 3).map((one) => JSON.stringify(one))

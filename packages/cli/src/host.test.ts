@@ -37,7 +37,7 @@ test.each([
   ['https://example.com', 'https://example.com:443'],
   ['https://example.com:8443/llm/', 'https://example.com:8443/llm'],
   ['http://[fe80::1]:9000', 'http://[fe80::1]:9000'],
-])('%j is asked at %s', (text, url) => {
+])('%j becomes the URL %s', (text, url) => {
   expect(serverUrl(text)).toBe(url)
 })
 
@@ -53,6 +53,6 @@ test.each([
   'example.com',
   'localhost.example.com',
   '127.example.com',
-])('%s can be reached by others', (host) => {
+])('%s is not loopback', (host) => {
   expect(isLoopback(host)).toBe(false)
 })

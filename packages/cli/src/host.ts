@@ -1,4 +1,4 @@
-/** `$OLLAMA_HOST`: `host`, `host:port`, `:port` or a whole URL; missing parts are the defaults. */
+/** Parses `$OLLAMA_HOST`: `host`, `host:port`, `:port` or a whole URL. Missing parts get their defaults. */
 import { isIPv4 } from 'node:net'
 
 export interface Host {
@@ -18,7 +18,10 @@ export function parseHost(text: string, defaultPort = defaults.port): Host {
   return { host: bracketed || plain || defaults.host, port: number }
 }
 
-/** URL of the server for clients, without a trailing slash. A path stays: the routes may be mounted there. */
+/**
+ * Returns the URL that clients call, without a trailing slash. A path is kept, because the routes may be
+ * mounted there.
+ */
 export function serverUrl(text: string): string {
   const [, scheme = 'http', path = ''] = /^(?:(\w+):\/\/)?[^/]*(.*)$/.exec(text.trim()) ?? []
   const { host, port } = parseHost(text, scheme === 'https' ? 443 : undefined)

@@ -1,4 +1,4 @@
-/** Sizes and times for people. Shape: Ollama `format/`. */
+/** Formats sizes and times for people, like `format/` in Ollama. */
 
 const units = ['B', 'KB', 'MB', 'GB', 'TB']
 
@@ -17,7 +17,10 @@ export function humanTime(date: string, now = Date.now()): string {
   return ms < 0 ? `${humanDuration(-ms)} ago` : `${humanDuration(ms)} from now`
 }
 
-/** Models that are never unloaded have a date centuries ahead. */
+/**
+ * A date counts as forever when it is more than this time ahead. Models that are never unloaded have a date
+ * centuries ahead.
+ */
 const foreverMs = 20 * 365 * 24 * 3_600_000
 
 function humanDuration(ms: number): string {

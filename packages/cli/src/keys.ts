@@ -1,4 +1,4 @@
-/** Work of `modelmount keys`, directly on the database: no server has to run. */
+/** Implements `modelmount keys`. It opens the database itself, so no server has to run. */
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
 import { databaseIn, existingDatabase } from './database.ts'
 import { humanTime } from './human.ts'
@@ -7,7 +7,7 @@ import { print } from './output.ts'
 import { table } from './table.ts'
 
 export interface KeysOptions {
-  /** A folder. @default the folder of models */
+  /** The folder with `modelmount.db`. @default the folder of models */
   readonly data?: string
   readonly json?: boolean
 }
@@ -37,7 +37,7 @@ export const list = async (options: KeysOptions): Promise<void> =>
     print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
   })
 
-/** @param database created where it does not exist @default `modelmount.db` in the folder of models */
+/** @param database path, created if it does not exist @default `modelmount.db` in the folder of models */
 async function withKeys(
   database: string | undefined,
   work: (keys: Llm['keys']) => Promise<void>,

@@ -66,7 +66,7 @@ test('records tokens and cost of a key, and enforces its spending limit', async 
   expect(await say('usage', '--data', data, '--by', 'model')).toContain('tiny:latest')
 })
 
-/** Where it listens. */
+/** Returns the URL that a server prints at its start. */
 async function urlOf(server: { readonly stdout: NodeJS.ReadableStream }): Promise<string> {
   const [line] = await once(createInterface({ input: server.stdout }), 'line')
   return String(line).replace('Listening on ', '')

@@ -1,10 +1,13 @@
-/** Sources in FROM and ADAPTER: files on this machine, blobs of the server, or a model that the server has or can pull. */
+/**
+ * Finds the sources that FROM and ADAPTER name: files on this machine, blobs of the server, or a model that
+ * the server has or can pull.
+ */
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { type Modelfile, parseDigest } from '@modelmount/core/models'
 
-/** Paths, or digests of the server's blobs, by file name. */
+/** Maps file names to paths, or to digests of blobs on the server. */
 type Files = Readonly<Record<string, string>>
 
 export interface Sources {
@@ -13,7 +16,7 @@ export interface Sources {
   readonly adapters: Files
 }
 
-/** @param folder the folder of the Modelfile, which relative paths start from */
+/** @param folder the folder of the Modelfile, where relative paths start */
 export async function findSources(
   { from, adapter }: Pick<Modelfile, 'from' | 'adapter'>,
   folder: string,
@@ -29,7 +32,7 @@ export async function findSources(
   return { model, files: {}, adapters: byName(adapterPath ? [adapterPath] : []) }
 }
 
-/** A path or a digest; undefined for a name of a model. */
+/** Returns a path or a digest, or undefined when `name` is the name of a model. */
 async function fileOf(command: string, name: string, folder: string): Promise<string | undefined> {
   const path = resolve(folder, name.replace(/^~(?=$|[\\/])/, homedir()))
   const info = await stat(path).catch(() => undefined)
@@ -42,7 +45,7 @@ async function fileOf(command: string, name: string, folder: string): Promise<st
   return parseDigest(name)
 }
 
-/** Adds the index to the names of further files with the same name. */
+/** Indexes paths by file name. Further files with the same name get a prefix: `1/model.gguf`. */
 const byName = (paths: readonly string[]): Files =>
   Object.fromEntries(
     paths.map((path, index) => {

@@ -5,7 +5,7 @@ const patienceMs = 1_000
 
 export async function occupantOf(address: string): Promise<string> {
   const [greeting, models] = await Promise.all([ask(`${address}/`), ask(`${address}/v1/models`)])
-  // Modelmount has Ollama's greeting as well, which clients of Ollama probe for.
+  // Modelmount sends the greeting of Ollama as well, because clients of Ollama look for it.
   if (models.includes('"owned_by":"modelmount"')) return 'another Modelmount'
   return greeting.startsWith('Ollama is running') ? 'Ollama' : 'another program'
 }

@@ -1,4 +1,7 @@
-/** Prices in a file: `{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}, "*": …}`. Core checks the values. */
+/**
+ * Reads prices from a JSON file: `{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}, "*": …}`.
+ * Core checks the values.
+ */
 import { readFileSync } from 'node:fs'
 import type { Prices } from '@modelmount/core'
 

@@ -1,8 +1,8 @@
-/** Progress of long operations: bars on a terminal, else the lines as they arrive, for scripts. */
+/** Shows the progress of long operations: bars in a terminal, JSON lines for scripts. */
 import { bar } from './bar.ts'
 import { spinner } from './spinner.ts'
 
-/** Shape: the progress lines of the Ollama API. */
+/** A progress line of the Ollama API. */
 export interface ProgressLine {
   readonly status: string
   readonly digest?: string
@@ -36,7 +36,7 @@ interface Row extends ProgressLine {
   readonly first: number
 }
 
-/** A row for each transfer and each other step. */
+/** Draws a row for each transfer and for each other step. */
 class Board {
   readonly #out: Terminal
   readonly #rows = new Map<string, Row>()
@@ -53,7 +53,7 @@ class Board {
     this.#rows.set(key, { ...line, startedMs, first })
   }
 
-  /** Completes all bars: the last line of a transfer may report less than its total. */
+  /** Fills all bars, because the last line of a transfer may report less than its total. */
   finish(): void {
     this.#isFinished = true
     for (const [key, row] of this.#rows) if (row.total) this.#rows.set(key, { ...row, completed: row.total })

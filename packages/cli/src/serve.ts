@@ -17,7 +17,7 @@ export interface ServeOptions {
   readonly port: number
   readonly models?: string
   readonly model?: string
-  /** Adapters of `model`. */
+  /** LoRA adapters of `model`. */
   readonly adapter?: AdaptedModel['adapters']
   readonly threads?: number
   readonly context?: number
@@ -28,16 +28,21 @@ export interface ServeOptions {
   readonly flashAttention?: boolean
   readonly kvType?: LocalOptions['kvCacheType']
   readonly keepAlive?: LocalOptions['keepAlive']
-  /** False: no authentication. `keys`: requires an API key. */
+  /**
+   * `true` serves callers on this machine only. `keys` requires an API key. `false` serves other machines
+   * without authentication.
+   *
+   * @default true
+   */
   readonly auth?: 'keys' | boolean
-  /** Whether keys can be managed over HTTP. */
+  /** Whether to serve the admin API under `/admin`. */
   readonly admin?: boolean
-  /** A folder. */
+  /** The folder with `modelmount.db`. */
   readonly data?: string
   readonly registry?: readonly string[]
   readonly privateRegistry?: readonly string[]
   readonly storeMax?: ByteSize
-  /** A file. */
+  /** Path of a JSON file. */
   readonly prices?: string
 }
 
@@ -57,7 +62,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail('Keys and usage need a folder, and --model has none. Add --data FOLDER.')
   if (admin && auth !== 'keys') fail('--admin requires API keys. Add --auth keys.')
   const llm = await createLlm({
-    // Callers on this machine may also change models; callers from other machines only use them.
+    // Callers on this machine may also change models. Callers from other machines may only use them.
     ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
     ...(auth === 'keys' && { auth }),
     ...(options.data !== undefined && { database: databaseIn(options.data) }),
@@ -93,7 +98,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   await warnWithoutModels(llm, models)
 }
 
-/** Flags by option of `createLlm()`. */
+/** Maps options of `createLlm()` to flags. */
 const flags: Readonly<Record<string, string>> = {
   models: '--models',
   database: '--data',
@@ -112,7 +117,7 @@ const flags: Readonly<Record<string, string>> = {
   'store.maxBytes': '--store-max',
 }
 
-/** Adds the flag to each option that an error names. */
+/** Rethrows an error, after adding the flag to each option in its message. */
 function nameFlags(error: Error): never {
   error.message = error.message.replaceAll(/`([\w.]+)[^`]*`/g, (text, option: string) =>
     flags[option] === undefined ? text : `${text} (${flags[option]})`,
@@ -120,7 +125,7 @@ function nameFlags(error: Error): never {
   throw error
 }
 
-/** The model has the name of its file, also with adapters. */
+/** Returns the model to serve. With adapters, it still has the name of its file. */
 function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedModel | undefined {
   if (!adapters) return model
   if (model === undefined) fail('--adapter requires --model FILE.')
@@ -152,7 +157,7 @@ function drainAtSignals(server: Server, llm: Llm): void {
   const drain = async (): Promise<void> => {
     const closed = once(server, 'close')
     server.close()
-    // A keep-alive connection becomes idle when its last answer ends, and would stay open.
+    // A keep-alive connection becomes idle when its last answer ends, and would then stay open.
     const sweep = setInterval(() => server.closeIdleConnections(), 50)
     const deadline = setTimeout(() => server.closeAllConnections(), drainMs)
     await closed

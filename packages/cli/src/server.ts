@@ -1,15 +1,18 @@
-/** The server of a command: the named one, the one that listens, or the routes in this process. */
+/**
+ * Connects a command to a server: the named one, one that listens at the default address, or routes in this
+ * process.
+ */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 import { serverUrl } from './host.ts'
 import { complain } from './output.ts'
 
 export interface ServerOptions {
-  /** As in `$OLLAMA_HOST`. No other server is tried. */
+  /** Server address in the syntax of `$OLLAMA_HOST`. If it is set, no other server is tried. */
   readonly host?: string
-  /** False: the routes in this process, also where a server listens. */
+  /** `false` runs the routes in this process, even if a server listens. */
   readonly server?: boolean
-  /** `host:port` of the registry that the command names. */
+  /** `host:port` of the registry in the model name of the command. */
   readonly registry?: string | undefined
 }
 
@@ -34,19 +37,21 @@ export class Server {
   readonly #handle: FetchHandler
   readonly #llm: Llm | undefined
 
-  /** @param llm set where the routes are in this process */
+  /** @param llm set if the routes run in this process */
   constructor(url: string, handle: FetchHandler, llm?: Llm) {
     this.#url = url
     this.#handle = handle
     this.#llm = llm
   }
 
-  /** Whether the routes are in this process, which then has loaded no other models. */
+  /**
+   * Whether the routes run in this process. This process then has only the models that this command loaded.
+   */
   get isOwn(): boolean {
     return this.#llm !== undefined
   }
 
-  /** Throws `ServerError`, and an `AbortError` when the signal aborts. */
+  /** Throws `ServerError` for an error response, and an `AbortError` when the signal aborts. */
   async send(method: string, path: string, { body, signal }: Sent = {}): Promise<Response> {
     const request = new Request(this.#url + path, {
       method,
@@ -72,7 +77,10 @@ export class Server {
     return (await (await this.send('POST', path, { body: { stream: false, ...body } })).json()) as Answer
   }
 
-  /** Objects of a streamed answer. Throws as `send` does, also for an error in the stream. */
+  /**
+   * Yields the objects of a streamed answer. Throws like `send`, and throws `ServerError` for an error in the
+   * stream.
+   */
   async *stream<Line extends object>(
     path: string,
     body: object,
@@ -91,7 +99,7 @@ export class Server {
   }
 }
 
-/** Connects, runs a command's work, and closes the server of this process. */
+/** Connects to a server, runs the work of a command, and closes routes that run in this process. */
 export async function withServer(
   options: ServerOptions,
   work: (server: Server) => Promise<void>,
@@ -110,7 +118,7 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
   if (server !== false && (named || (await answers(url)))) return new Server(url, fetchWithKey)
   const llm = await createLlm({
     scopes: ['inference', 'models'],
-    // Only this command calls the process, so the registry that it names is allowed.
+    // Only this command calls the routes, so the registry in its model name is allowed.
     ...(registry && { store: { registries: [registry], privateRegistries: [registry] } }),
     logger: { warn: complain, error: complainOfHidden },
   })
@@ -118,7 +126,7 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
   return new Server('http://localhost', handle, llm)
 }
 
-/** Logs internal errors only: the command prints the text of upstream errors. */
+/** Logs an error. Upstream errors are left out, because the command prints their text itself. */
 function complainOfHidden(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
   if (details.err?.code !== 'upstream') complain(details, message)
 }
@@ -160,12 +168,12 @@ async function* textsOf(body: Response['body']): AsyncGenerator<string> {
   try {
     yield* body?.pipeThrough(new TextDecoderStream()) ?? []
   } catch (cause) {
-    // The text of `fetch` is only "terminated".
+    // The message of `fetch` is only "terminated".
     throw cause instanceof TypeError ? new Error('the server closed the connection', { cause }) : cause
   }
 }
 
-/** Text of an Ollama error, or of a proxy's error page. */
+/** Returns the text of an Ollama error, or of the error page of a proxy. */
 async function reasonOf(response: Response): Promise<string> {
   const text = await response.text()
   try {

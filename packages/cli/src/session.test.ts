@@ -1,4 +1,4 @@
-/** The commands as a user types them, one after the other: with a server, and without one. */
+/** The commands as a user types them, in order, with and without a server. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { encoderModel, noiseModel } from '../../../test/support/models.ts'
 import { SmallRegistry } from '../../../test/support/registry.ts'
 import { hasTerminal, inTerminal, type Terminal } from '../../../test/support/terminal.ts'
 
-/** Where commands look when no host is said. */
+/** Whether no server listens at the default address. */
 const isAlone = await fetch('http://127.0.0.1:11434').then(
   () => false,
   () => true,
@@ -73,7 +73,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
   let server: ReturnType<typeof spawn> | undefined
   let environment: NodeJS.ProcessEnv
 
-  // On this machine somebody may have a server of his own.
+  // Without `--no-server`, commands would use a server that happens to run on this machine.
   const commandOf = (args: readonly string[]): readonly string[] =>
     hasServer ? args : [...args, '--no-server']
 
@@ -231,7 +231,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(answered.complaint).toContain('{"status":"pulling manifest"}')
   })
 
-  test('sets thinking apart, or hides it', async () => {
+  test('prints thinking separately, or hides it', async () => {
     const thinking = await run(['run', 'tiny', 'Hello', '--think'])
     const silent = await run(['run', 'tiny', '--think=false', 'Hello'])
 
@@ -284,7 +284,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     [['stop', 'nope'], 'couldn\'t find model "nope" to stop'],
     [['create', 'bob', '-f', 'NoSuchFile'], 'the Modelfile NoSuchFile does not exist'],
     [['run', '127.0.0.1:9/library/nope', '--insecure', 'Hello'], ''],
-  ])('%j is one plain line', async (args, expected) => {
+  ])('the error of %j is one plain line', async (args, expected) => {
     const { code, complaint, printed } = await run(args)
 
     expect([code, printed]).toEqual([1, ''])
@@ -381,7 +381,8 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     test('shows progress bars of a transfer', async () => {
       const name = `${registry.host}/library/barred-${hasServer}`
       await run(['cp', 'tiny', name])
-      // What is there already is told of always, what comes fast need not be.
+      // A second push always shows a full bar, because the registry has the blobs. A first push may be too
+      // fast to show one.
       await run(['push', name, '--insecure'])
 
       const { shows, exit } = open('push', name, '--insecure')

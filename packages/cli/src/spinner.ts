@@ -5,7 +5,7 @@ const frameMs = 100
 
 export const spinner = (): string => frames[Math.trunc(performance.now() / frameMs) % frames.length] ?? ''
 
-/** Spins until it is stopped; does nothing where `out` is no terminal. */
+/** Shows a spinner until `stop()` is called. Does nothing if `out` is not a terminal. */
 export function spin(out: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>): { stop(): void } {
   if (!out.isTTY) return { stop: () => {} }
   let isTurning = true

@@ -1,4 +1,4 @@
-/** Columns of text, four spaces apart. */
+/** Formats rows as columns, four spaces apart. */
 export function table(rows: readonly (readonly string[])[], indent = ''): string {
   const widths: number[] = []
   for (const row of rows)

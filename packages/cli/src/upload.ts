@@ -1,4 +1,4 @@
-/** Uploads files as blobs, except those that the server has. */
+/** Uploads files as blobs, except blobs that the server already has. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -12,7 +12,10 @@ const tellMs = 100
 
 type ByName = Readonly<Record<string, string>>
 
-/** Returns digests by file name. Values that are digests already are on the server. */
+/**
+ * Uploads files and returns their digests by file name. A value that is a digest already names a blob of the
+ * server.
+ */
 export async function* upload(server: Server, files: ByName): AsyncGenerator<ProgressLine, ByName> {
   const digests: Record<string, string> = {}
   for (const [name, path] of Object.entries(files))

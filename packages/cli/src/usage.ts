@@ -1,4 +1,4 @@
-/** Reports of a server's ledger, read from its database whether the server runs or not. */
+/** Reports the usage of a server from its database. The server need not run. */
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
 import { existingDatabase } from './database.ts'
 import { table } from './table.ts'
@@ -12,7 +12,7 @@ export interface UsageOptions {
   readonly data?: string
 }
 
-/** The text to print. */
+/** Returns the text to print. */
 export async function usage({ data, json = false, ...query }: UsageOptions): Promise<string> {
   const llm = await createLlm({ database: existingDatabase(data) })
   try {
@@ -40,7 +40,7 @@ const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
     ]),
   ])
 
-/** Exact dollars without trailing zeros: `0.000042`. */
+/** Formats exact dollars without trailing zeros: `0.000042`. */
 export function toUsd(nanoUsd: bigint): string {
   const fraction = `${nanoUsd % 1_000_000_000n}`.padStart(9, '0').replace(/0+$/, '').padEnd(2, '0')
   return `${nanoUsd / 1_000_000_000n}.${fraction}`

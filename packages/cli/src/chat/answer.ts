@@ -1,7 +1,7 @@
 /** Prints a streamed answer: the thinking set apart, then the content. */
 import { spin } from '../spinner.ts'
 
-/** Shape: a line of the streams of `/api/chat` and `/api/generate`; only the fields used here. */
+/** A line in the stream of `/api/chat` or `/api/generate`, with the fields that are used here. */
 export interface AnswerLine extends Metrics {
   readonly message?: { readonly content: string; readonly thinking?: string }
   readonly response?: string
@@ -9,7 +9,7 @@ export interface AnswerLine extends Metrics {
   readonly done: boolean
 }
 
-/** Times in nanoseconds. */
+/** Metrics of an answer. The durations are in nanoseconds. */
 export interface Metrics {
   readonly total_duration?: number
   readonly load_duration?: number
@@ -19,17 +19,17 @@ export interface Metrics {
   readonly eval_duration?: number
 }
 
-export interface Said {
+export interface AnswerSummary {
   readonly text: string
-  /** From the last line; absent where the answer was stopped. */
+  /** Metrics from the last line of the stream. Absent if the answer was stopped. */
   readonly metrics?: Metrics
 }
 
-/** Returns the text so far when the signal aborts. */
+/** Prints an answer and returns it. When the signal aborts, the result has the text so far. */
 export async function printAnswer(
   lines: AsyncIterable<AnswerLine>,
   { hideThinking, signal }: { readonly hideThinking: boolean; readonly signal?: AbortSignal },
-): Promise<Said> {
+): Promise<AnswerSummary> {
   const waiting = spin(process.stderr)
   let text = ''
   let isThinking = false

@@ -9,7 +9,7 @@ import { help } from './help.ts'
 
 type Work = (chat: Conversation, words: readonly string[], text: string) => string | Promise<string>
 
-/** Returns true when the conversation ends. Throws `ServerError`. */
+/** Runs a command. Returns true when it ends the conversation. Throws `ServerError`. */
 export async function runCommand(chat: Conversation, text: string): Promise<boolean> {
   const [name = '', ...words] = text.match(/"[^"]*"|\S+/g) ?? []
   if (name === '/bye' || name === '/exit') return true
@@ -109,7 +109,7 @@ const settings: Readonly<Record<string, Setting>> = {
   },
 }
 
-/** Undefined for an unknown part. */
+/** Returns the text for `/show`, or undefined for an unknown part. */
 function shown(chat: Conversation, answer: ShowAnswer, what: string): string | undefined {
   if (what === 'info') return describeModel(answer, false)
   if (what === 'parameters') return parametersOf(chat, answer)

@@ -1,13 +1,13 @@
 /** Messages and settings of a conversation. */
 import type { Server } from '../server.ts'
-import { type AnswerLine, printAnswer, type Said } from './answer.ts'
+import { type AnswerLine, type AnswerSummary, printAnswer } from './answer.ts'
 
 export interface Message {
   readonly role: string
   readonly content: string
 }
 
-/** Fields of Ollama's API. */
+/** Request fields of the Ollama API. */
 export interface Settings {
   readonly format?: unknown
   readonly think?: boolean | string
@@ -45,14 +45,17 @@ export class Conversation {
     this.#messages = []
   }
 
-  /** Resolves when the model is in memory. Throws `ServerError`. */
+  /** Loads the model into memory. Throws `ServerError`. */
   async load(): Promise<void> {
     const { keep_alive } = this.settings
     await this.server.post('/api/generate', { model: this.model, keep_alive })
   }
 
-  /** Prints the answer. The conversation keeps the text of a stopped answer, and nothing of a failed one. */
-  async say(content: string, signal: AbortSignal): Promise<Said> {
+  /**
+   * Sends a message and prints the answer. The conversation keeps the text of a stopped answer. After an
+   * error, it keeps neither the message nor the answer.
+   */
+  async say(content: string, signal: AbortSignal): Promise<AnswerSummary> {
     const messages = [...this.#messages, { role: 'user', content }]
     const { system, model, settings, hideThinking } = this
     const request = {

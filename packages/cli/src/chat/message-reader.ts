@@ -1,8 +1,10 @@
-/** Splits typed lines into messages and commands. A message between `"""` and `"""` may have several lines. */
+/**
+ * Splits typed lines into messages and commands. A message between `"""` and `"""` may have several lines.
+ */
 
 export type Entry =
   | { readonly kind: 'message'; readonly text: string }
-  /** `/set system You are Bob.` */
+  /** Such as `/set system You are Bob.` */
   | { readonly kind: 'command'; readonly text: string }
 
 export class MessageReader {
@@ -13,7 +15,10 @@ export class MessageReader {
     return this.#open !== undefined
   }
 
-  /** Undefined while a multi-line message is open, and for an empty line. */
+  /**
+   * Returns a message or a command. Returns undefined while a multi-line message is open, and for an empty
+   * line.
+   */
   take(line: string): Entry | undefined {
     const [, command = '', opening] = (!this.#open && /^(\/set\s+system\s+)?"""(.*)$/s.exec(line)) || []
     if (!this.#open && opening === undefined) {

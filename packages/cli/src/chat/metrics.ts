@@ -1,4 +1,4 @@
-/** Metrics of an answer. Shape: output of Ollama's `--verbose`. */
+/** Formats the metrics of an answer, like `--verbose` in Ollama. */
 import type { Metrics } from './answer.ts'
 
 export function describeMetrics(metrics: Metrics): string {

@@ -45,7 +45,10 @@ export async function chatInTerminal(chat: Conversation): Promise<void> {
   print('\n')
 }
 
-/** Returns true when the conversation ends. Prints errors, after which the conversation continues. */
+/**
+ * Answers a message, or runs a command. Returns true when the conversation ends. Prints errors, after which
+ * the conversation continues.
+ */
 async function answerTo(
   chat: Conversation,
   { kind, text }: { readonly kind: 'message' | 'command'; readonly text: string },

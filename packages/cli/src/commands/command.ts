@@ -4,7 +4,7 @@ import type { Server, ServerOptions } from '../server.ts'
 
 export type HostOption = Pick<ServerOptions, 'host' | 'server'>
 
-/** @param usage name and arguments */
+/** @param usage name and arguments, such as `cp <source> <destination>` */
 export function clientCommand(usage: string, description: string): Command {
   const [name = '', ...words] = usage.split(' ')
   const command = new Command(name)
@@ -22,7 +22,7 @@ export function clientCommand(usage: string, description: string): Command {
 export const registryOf = (model: string): string | undefined =>
   /^(?:\w+:\/\/)?([^/]+)\/[^/]+\/[^/]+$/.exec(model)?.[1]
 
-/** Without a server, this process cannot know the models that apps have loaded. */
+/** Prints a note if the command used no server. This process cannot know the models that apps have loaded. */
 export function noteIfAlone(server: Server): void {
   if (server.isOwn)
     process.stderr.write('No server was asked: models that apps have loaded are not listed here.\n')

@@ -19,7 +19,7 @@ export const create = clientCommand('create <model>', 'create a model from a Mod
   .option('-q, --quantize <type>', 'quantize the weights to this type, such as q4_K_M')
 
 create.action(async (name: string, { file, quantize, ...options }: CreateOptions) => {
-  const { from, adapter, draft, ignored, ...recipe } = parseModelfile(await bytesOf(file))
+  const { from, adapter, draft, ignored, ...modelfile } = parseModelfile(await bytesOf(file))
   if (draft !== undefined) throw new Error('DRAFT: draft models are not supported. Remove the line.')
   for (const one of ignored) process.stderr.write(`Warning: the parameter ${one} no longer has an effect\n`)
   const { model, files, adapters } = await findSources(
@@ -27,19 +27,19 @@ create.action(async (name: string, { file, quantize, ...options }: CreateOptions
     dirname(resolve(file)),
   )
 
-  async function* make(server: Server): AsyncGenerator<ProgressLine> {
+  async function* createModel(server: Server): AsyncGenerator<ProgressLine> {
     yield { status: 'gathering model components' }
     const digests = { files: yield* upload(server, files), adapters: yield* upload(server, adapters) }
     yield* server.stream<ProgressLine>('/api/create', {
       model: name,
       from: model,
       ...digests,
-      ...recipe,
+      ...modelfile,
       quantize,
     })
   }
   await withServer({ ...options, registry: model && registryOf(model) }, (server) =>
-    showProgress(make(server), process.stdout),
+    showProgress(createModel(server), process.stdout),
   )
 })
 

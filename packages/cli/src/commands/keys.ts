@@ -86,7 +86,7 @@ function usd(text: string): string {
   throw new InvalidArgumentError('Expected dollars, such as 10 or 2.50.')
 }
 
-/** Core checks the names of scopes. */
+/** Splits a list at commas. Core checks the names of scopes. */
 function list<Item extends string>(text: string): readonly Item[] {
   return text.split(',').map((one) => one.trim() as Item)
 }

@@ -5,7 +5,7 @@ import { withServer } from '../server.ts'
 import { table } from '../table.ts'
 import { clientCommand, type HostOption } from './command.ts'
 
-/** Shape: Ollama API reference, "List models". */
+/** Response of `/api/tags`. Source: Ollama API reference, "List models". */
 interface Tags {
   readonly models: readonly {
     readonly name: string

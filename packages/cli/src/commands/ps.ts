@@ -5,7 +5,7 @@ import { withServer } from '../server.ts'
 import { table } from '../table.ts'
 import { clientCommand, type HostOption, noteIfAlone } from './command.ts'
 
-/** Shape: Ollama API reference, "List running models". */
+/** Response of `/api/ps`. Source: Ollama API reference, "List running models". */
 interface Running {
   readonly models: readonly {
     readonly name: string

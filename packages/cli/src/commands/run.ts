@@ -48,7 +48,7 @@ run.action((model: string, words: readonly string[], options: RunOptions) =>
   }),
 )
 
-/** Rewrites `--think` to `--think=true`: otherwise it would take the prompt as its value. */
+/** Rewrites `--think` to `--think=true`. Otherwise the option would take the prompt as its value. */
 export const thinkAlone = (words: readonly string[]): readonly string[] =>
   words.map((word, index) =>
     word === '--think' && !words.slice(0, index).includes('--') ? '--think=true' : word,
@@ -85,7 +85,7 @@ async function printVector(server: Server, model: string, input: string): Promis
   print(`${JSON.stringify(embeddings[0])}\n`)
 }
 
-/** Shows a model; pulls it first where it is missing, with progress on stderr. */
+/** Returns the description of a model. If the model is missing, pulls it first, with progress on stderr. */
 async function showOrPull(server: Server, model: string, { insecure }: RunOptions): Promise<ShowAnswer> {
   const show = (): Promise<ShowAnswer> => server.post('/api/show', { model })
   try {

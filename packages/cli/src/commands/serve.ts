@@ -18,7 +18,7 @@ export const serve = new Command('serve')
   .option('--data <folder>', 'folder with modelmount.db for keys and usage (default: the folder of models)')
   .option('--no-auth', 'serve without authentication on a host that other machines can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
-  .option('--model <file>', 'one GGUF file to serve, alone or before the folder')
+  .option('--model <file>', 'one GGUF file to serve; with --models, it comes before the folder')
   .option(
     '--adapter <file>',
     'LoRA adapter (GGUF) for --model; file.gguf=0.5 sets its scale; repeatable',
@@ -85,7 +85,10 @@ export const serve = new Command('serve')
     await server.serve({ host, port, ...options })
   })
 
-/** Commander lets the last of two options with one value win, which could turn authentication off. */
+/**
+ * The auth options on the command line. Of `--auth keys` and `--no-auth`, commander would use the last, which
+ * could turn authentication off.
+ */
 const saidOfAuth = new Set<string>()
 for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => saidOfAuth.add(option))
 
@@ -111,7 +114,7 @@ function gpuLayers(text: string): number | 'auto' | 'max' {
   throw new InvalidArgumentError('Expected a whole number, max or auto.')
 }
 
-/** As in Ollama, a bare number is seconds, and a negative one never expires. */
+/** As in Ollama, a bare number is seconds, and a negative number never expires. */
 function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
   if (text.startsWith('-')) return 'forever'
   return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)
