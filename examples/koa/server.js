@@ -1,4 +1,4 @@
-/** An app with routes of its own, one more that asks the model, and beside them the chat API. */
+/** An app with its own routes and the chat API. One of its own routes asks the model. */
 import { fileURLToPath } from 'node:url'
 import { Router } from '@koa/router'
 import { createLlm } from '@modelmount/core'

@@ -5,7 +5,7 @@ import { scriptedEngine } from '@modelmount/core/testing'
 import request from 'supertest'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { emptyFolder } from '../../test/support/empty-folder.ts'
-// @ts-expect-error The example is plain JavaScript, as its reader may be.
+// @ts-expect-error The example is plain JavaScript, without types.
 import { createApp } from './server.js'
 
 describe.each<[what: string, engine: Engine | undefined, hello: string]>([
@@ -32,7 +32,7 @@ describe.each<[what: string, engine: Engine | undefined, hello: string]>([
     expect(body.choices[0].message.content).toBe(hello)
   })
 
-  test('the routes of the app are still its own', async () => {
+  test("the app's own routes still answer", async () => {
     const { body } = await request(app).get('/api/users').expect(200)
 
     expect(body).toEqual([

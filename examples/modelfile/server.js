@@ -1,4 +1,7 @@
-/** An app that makes a model of its own from a Modelfile, asks it in process, and lets Ollama's clients ask it. */
+/**
+ * An app that creates a model from a Modelfile when it starts. The app asks the model in process, and clients
+ * of Ollama can ask it over HTTP.
+ */
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { createLlm } from '@modelmount/core'
@@ -20,7 +23,10 @@ export async function createApp(llm) {
   return app
 }
 
-/** Made anew at each start, which costs nothing: what the model has in common with the other one is not copied. */
+/**
+ * Creates the model again at each start. This costs little, because the model shares the files of its base
+ * model.
+ */
 async function makeModel(llm, name, file) {
   const { from, ...recipe } = parseModelfile(await readFile(file))
   const { signal } = new AbortController()

@@ -5,7 +5,7 @@ import request from 'supertest'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../../test/support/empty-folder.ts'
 import { type Listening, listen } from '../../test/support/listen.ts'
-// @ts-expect-error The example is plain JavaScript, as its reader may be.
+// @ts-expect-error The example is plain JavaScript, without types.
 import { createApp } from './server.js'
 
 const models = emptyFolder()
@@ -24,13 +24,13 @@ afterAll(async () => {
   await llm.close()
 })
 
-test('a route of the app asks the model that the Modelfile says', async () => {
+test('a route of the app asks the model of the Modelfile', async () => {
   const { body } = await request(app).get('/greeting').expect(200)
 
   expect(body.greeting).toContain('Bob')
 })
 
-test('a client of Ollama finds it, with all that the Modelfile says', async () => {
+test('a client of Ollama finds the model with the settings of the Modelfile', async () => {
   const client = new Ollama({ host: server.url })
 
   const { models: listed } = await client.list()
@@ -46,7 +46,7 @@ test('a client of Ollama finds it, with all that the Modelfile says', async () =
   expect(message.content).toContain('Bob')
 })
 
-test('an app that starts anew makes it again', async () => {
+test('an app that starts again creates the model again', async () => {
   const again = await createApp(llm)
 
   await request(again).get('/greeting').expect(200)

@@ -40,7 +40,7 @@ describe.each<[what: string, engine: Engine | undefined, hello: string]>([
     expect(body.choices[0].message.content).toBe(hello)
   })
 
-  test('the routes of the app are still its own', async () => {
+  test("the app's own routes still answer", async () => {
     const { body } = await request(app.getHttpServer()).get('/api/users').expect(200)
 
     expect(body).toEqual([

@@ -1,4 +1,7 @@
-/** An app without a model that limits its own routes: by user, by the size of a request, and by its actual cost. */
+/**
+ * An app without a model that limits its own routes: by address, by user, by the size of a request, and by
+ * its actual cost.
+ */
 import { fileURLToPath } from 'node:url'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { rateLimit } from '@modelmount/express'
@@ -7,13 +10,14 @@ import express from 'express'
 export function createApp(limiter) {
   const app = express()
 
-  // 30 requests per minute and client address.
+  // Each client address gets 30 requests per minute.
   app.get('/time', rateLimit(limiter), (_req, res) => {
     res.json({ time: new Date().toISOString() })
   })
 
-  // A route with own limits counts separately. A request without a user counts by client address.
-  // 10 requests and 1,000 words per minute and user, 2 at a time. A request reserves its own words and settles those of its summary.
+  // A route with its own limits counts separately. A request without a user counts by client address. Each
+  // user gets 10 requests and 1,000 words per minute, and 2 requests at a time. A request reserves the words
+  // of its body, and settles the words of its summary.
   const perUser = rateLimit(limiter, {
     keyGenerator: (req) => req.get('x-user') && `user:${req.get('x-user')}`,
     name: 'summaries',
@@ -32,7 +36,7 @@ export function createApp(limiter) {
 const words = (text) => String(text).split(/\s+/)
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // In memory. With `database: 'limits.db'` or `'postgres://…'`, several processes share the limits.
+  // Counts in memory. With `database: 'limits.db'` or `'postgres://…'`, several processes share the limits.
   const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 } })
   createApp(limiter).listen(3000, '127.0.0.1')
 }

@@ -2,7 +2,7 @@ import { createRateLimiter } from '@modelmount/core/limits'
 import type { Express } from 'express'
 import request from 'supertest'
 import { beforeEach, expect, test } from 'vitest'
-// @ts-expect-error The example is plain JavaScript, as its reader may be.
+// @ts-expect-error The example is plain JavaScript, without types.
 import { createApp } from './server.js'
 
 const clock = { now: 0 }
@@ -26,7 +26,7 @@ test('an address gets 30 requests, and one more after `retry-after`', async () =
   expect(headers['retry-after']).toBe('2')
 })
 
-test('a user pays for the words of a summary, and other users for theirs', async () => {
+test('each user is charged for the words of their own summaries', async () => {
   const { body } = await summarise('ada', 900).expect(200)
   const { headers } = await summarise('ada', 900).expect(200)
 
@@ -35,7 +35,7 @@ test('a user pays for the words of a summary, and other users for theirs', async
   await summarise('grace', 1_000).expect(200)
 })
 
-test('summaries without a user take nothing from other routes of the address', async () => {
+test('summaries without a user do not count on other routes of the address', async () => {
   for (let call = 0; call < 10; call++) await summarise('', 1).expect(200)
   await summarise('', 1).expect(429)
 

@@ -1,4 +1,4 @@
-/** The router among the middleware that people have, before and behind it. */
+/** The router before and behind common Express middleware. */
 import { createLlm } from '@modelmount/core'
 import { type Engine, uncached } from '@modelmount/core/engine'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
@@ -33,7 +33,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     ['compression()', compression()],
     ['cors()', cors()],
     ['helmet()', helmet()],
-    ['a cookie of its own', cookies],
+    ['middleware that sets a cookie', cookies],
   ]
   const placed = middlewares.flatMap(([name, middleware]) => [
     { place: `behind ${name}`, mount: (router: RequestHandler) => express().use(middleware, router) },
@@ -41,7 +41,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
   ])
 
   describe.each(placed)('$place', ({ mount }) => {
-    test('a chat is answered whole', async () => {
+    test('a chat gets a complete answer', async () => {
       const app = mount(llmRouter(llm))
 
       const response = await request(app).post(chat).send(hello)
@@ -67,7 +67,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       for await (const { data } of readEvents(response.body as ReadableStream<Uint8Array>)) {
         const text = data === '[DONE]' ? undefined : JSON.parse(data).choices[0].delta.content
         if (text) texts.push(text)
-        // Were frames held back, this would never be reached.
+        // If frames were buffered, the test would never get here.
         if (text === 'Hello') open()
       }
 
@@ -83,8 +83,8 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       helmet(),
       { 'x-content-type-options': 'nosniff', 'content-security-policy': expect.any(String) },
     ],
-    ['a cookie of its own', cookies, { 'set-cookie': ['session=abc; Path=/'] }],
-  ])('what %s sets stays on whole answers, streams and errors', async (_name, middleware, headers) => {
+    ['middleware that sets a cookie', cookies, { 'set-cookie': ['session=abc; Path=/'] }],
+  ])('headers of %s stay on answers, streams and errors', async (_name, middleware, headers) => {
     const app = express().use(middleware, llmRouter(llm))
 
     const responses = [
@@ -100,7 +100,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     for (const response of responses) expect(response.headers).toMatchObject(headers)
   })
 
-  test('a preflight request is answered by cors() in front', async () => {
+  test('cors() in front answers a preflight request', async () => {
     const app = express().use(cors(), llmRouter(llm))
 
     const response = await request(app)
@@ -111,7 +111,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     expect(response.headers['access-control-allow-methods']).toContain('POST')
   })
 
-  test('a long whole answer is compressed by compression() in front', async () => {
+  test('compression() in front compresses a long answer without streaming', async () => {
     const story = 'Once upon a time. '.repeat(100)
     const app = express().use(
       compression(),
@@ -146,7 +146,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       expect(response.headers).not.toHaveProperty('x-request-id')
     })
 
-    test('broken JSON and a body over 100 kB are ours before express.json()', async () => {
+    test('the router handles broken JSON and a body over 100 kB before express.json()', async () => {
       const app = express().use(llmRouter(llm), express.json())
 
       const broken = await request(app).post(chat).type('json').send('{"model":')
@@ -159,7 +159,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       expect(large.status).toBe(200)
     })
 
-    test("JSON with curl's content-type is read where no parser is in front", async () => {
+    test("JSON with curl's content-type is accepted without a parser in front", async () => {
       const app = express().use(llmRouter(llm))
 
       const response = await request(app).post(chat).type(form).send(JSON.stringify(hello))
@@ -172,7 +172,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       ["express.json({ type: '*/*' })", express.json({ type: '*/*' })],
       ["express.text({ type: '*/*' })", express.text({ type: '*/*' })],
       ["express.raw({ type: '*/*' })", express.raw({ type: '*/*' })],
-    ])("JSON with curl's content-type is taken from %s", async (_name, parser) => {
+    ])("JSON with curl's content-type is accepted behind %s", async (_name, parser) => {
       const app = express().use(parser, llmRouter(llm))
 
       const response = await request(app).post(chat).type(form).send(JSON.stringify(hello))
@@ -184,10 +184,10 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     describe.each([true, false])('behind express.urlencoded({ extended: %s })', (extended) => {
       test.each([
         ["JSON with curl's content-type", JSON.stringify(hello)],
-        ['JSON with the characters of forms in it', '{"model":"1=2&3","messages":[{"content":"&a[b]=c"}]}'],
+        ['JSON that contains form characters', '{"model":"1=2&3","messages":[{"content":"&a[b]=c"}]}'],
         ['JSON that begins with a new line', `\n${JSON.stringify(hello)}`],
         ['a form', 'model=tiny&messages=Hello'],
-      ])('%s is refused with what to change', async (_what, body) => {
+      ])('%s is rejected with a hint', async (_what, body) => {
         const app = express().use(express.urlencoded({ extended }), llmRouter(llm))
 
         const response = await request(app).post(chat).type(`${form}; charset=utf-8`).send(body)
@@ -205,7 +205,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       })
     })
 
-    test('a body that was read in front and not handed on is refused with what to change', async () => {
+    test('a body that earlier middleware consumed is rejected with a hint', async () => {
       const eat: RequestHandler = (req, _res, next) => void req.resume().once('end', () => next())
       const app = express().use(eat, llmRouter(llm))
 
@@ -222,7 +222,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     test.each([
       ["express.text({ type: '*/*' })", express.text({ type: '*/*' })],
       ["express.raw({ type: '*/*' })", express.raw({ type: '*/*' })],
-    ])('what %s hands on is held to JSON, and to its depth', async (_name, parser) => {
+    ])('a body from %s must be valid JSON of limited depth', async (_name, parser) => {
       const app = express().use(parser, llmRouter(llm))
 
       const broken = await request(app).post(chat).type('json').send('{"model":')
@@ -237,7 +237,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
   })
 })
 
-/** Says one piece, and the other when the gate is opened. */
+/** Returns an engine that emits one piece of text, and the second piece after `open()`. */
 function twoPieces(first: string, second: string): { gated: Engine; open: () => void } {
   let open = (): void => {}
   const opened = new Promise<void>((resolve) => {

@@ -23,7 +23,7 @@ describe.each([
 
   const hello = (_req: unknown, res: Response) => void res.send('hello')
 
-  test('a route answers within its limit, and its headers tell the status', async () => {
+  test('a route answers within its limit, and its headers report the limit', async () => {
     const app = express().get('/hello', rateLimit(limiter, { tokens: 100 }), hello)
 
     const responses = [
@@ -162,7 +162,7 @@ describe.each([
   test.each([
     [new LlmError('authentication', 'No API key is given.'), 401],
     [new LlmError('permission', 'Not you.'), 403],
-  ])('an error of keyGenerator becomes the answer: %s', async (error, status) => {
+  ])('an error of keyGenerator rejects the request: %s', async (error, status) => {
     const app = express().get(
       '/hello',
       rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }),
@@ -189,7 +189,7 @@ describe.each([
     { limit: 3, windowMs: 30_000 },
     { limit: 5, windowMs: 7_200_000 },
     { limit: 1, windowMs: 86_400_000 },
-  ])('the standard headers are those of express-rate-limit: %j', async (options) => {
+  ])('the standard headers equal those of express-rate-limit: %j', async (options) => {
     const theirs = expressRateLimit({ ...options, standardHeaders: 'draft-8', legacyHeaders: false })
     const app = express()
       .get('/ours', rateLimit(limiter, { ...options, requests: options.limit }), hello)
@@ -206,7 +206,7 @@ describe.each([
     expect(await parse('/ours', 'ratelimit', state)).toEqual(await parse('/theirs', 'ratelimit', state))
   })
 
-  test('a failing limiter answers 503, or admits the request when the app wants it', async () => {
+  test('a failing limiter answers 503, or admits the request with passOnStoreError', async () => {
     const broken: RateLimiter = { reserve: () => Promise.reject(new Error('away')), status: async () => [] }
     const app = express()
       .get('/refused', rateLimit(broken), hello)

@@ -1,4 +1,4 @@
-/** Limits for routes of the host app. */
+/** Rate limits for routes of the host app. */
 import {
   createRouteLimit,
   type LlmError,
@@ -8,13 +8,18 @@ import {
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 export interface RateLimitOptions extends RouteLimitOptions<Request> {
-  /** Answers a rejected request, whose headers are set. @default the status of the error, such as 429, and its message as JSON */
+  /**
+   * Answers a rejected request. The rate limit headers are already set.
+   *
+   * @default sends the status of the error, such as 429, and its message as JSON
+   */
   readonly handler?: ((req: Request, res: Response, next: NextFunction, error: LlmError) => void) | undefined
 }
 
 /**
- * Limits the requests of each client address, or of each key that `keyGenerator` returns. Behind a proxy, tell Express which one to
- * trust: `app.set('trust proxy', 1)`. A route settles its actual cost by `res.locals.reservation`, a `Reservation`.
+ * Limits the requests of each client address, or of each key that `keyGenerator` returns. Behind a proxy,
+ * tell Express which proxies to trust: `app.set('trust proxy', 1)`. A route can settle its actual cost with
+ * `res.locals.reservation`, a `Reservation`.
  */
 export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}): RequestHandler {
   const { handler = reject, ...rest } = options

@@ -13,7 +13,7 @@ const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
 const users: RequestHandler = (_req, res) => void res.json(['ann'])
 
 describe.each(expresses)('Express $version', ({ version, express, llmRouter }) => {
-  test('wildcards are mounted as this Express writes them', () => {
+  test('wildcards have the syntax of this Express version', () => {
     const router = llmRouter(llm)
 
     const paths = router.stack.flatMap(({ route }) => (route ? [route.path] : []))
@@ -35,7 +35,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     expect(response.body.error).toMatchObject({ message: expect.stringContaining(`"${model}"`) })
   })
 
-  test('where a middleware with a time limit has answered, ours is dropped, and the connection goes on', async () => {
+  test('if earlier middleware has answered, our answer is dropped, and the connection stays usable', async () => {
     const errors: unknown[] = []
     const answerTooEarly: RequestHandler = (_req, res, next) => {
       res.status(503).send('too early')
@@ -52,7 +52,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
   })
 
   describe('at the root', () => {
-    test('our routes answer, and the routes of the app behind them, too', async () => {
+    test('our routes answer, and so do the routes of the app behind them', async () => {
       const app = express().use(llmRouter(llm)).get('/api/users', users)
 
       const ours = await request(app).post('/v1/chat/completions').send(hello)
@@ -75,7 +75,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.text).toBe('the app knows no such page')
     })
 
-    test('an unknown path is a 404 in the words of its API where unknownRoutes says so', async () => {
+    test('with unknownRoutes: error, an unknown path gets the 404 of its API', async () => {
       const app = express()
         .use(llmRouter(llm, { unknownRoutes: 'error' }))
         .get('/api/users', users)
@@ -86,7 +86,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.text).toBe('404 page not found')
     })
 
-    test('another method on a path of ours is a 405 that says which ones there are', async () => {
+    test('a wrong method on one of our paths gets a 405 that lists the allowed methods', async () => {
       const app = express().use(llmRouter(llm))
 
       const chat = await request(app).delete('/v1/chat/completions')
@@ -122,7 +122,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(model.body.id).toBe('tiny')
     })
 
-    test('an unknown path is a typed 404 that names the path below the prefix', async () => {
+    test('an unknown path gets the 404 of its API, which names the path below the prefix', async () => {
       const app = express().use('/ai', llmRouter(llm)).get('/ai/v1/nope', users)
 
       const response = await request(app).get('/ai/v1/nope')
@@ -139,7 +139,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     })
 
     test.each(['', '/'])(
-      'the prefix itself, with %j behind it, says that somebody is there',
+      'the prefix itself, followed by %j, answers with the greeting of Ollama',
       async (slash) => {
         const app = express().use('/ai', llmRouter(llm))
 
@@ -149,7 +149,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       },
     )
 
-    test('an unknown path falls through where unknownRoutes says so', async () => {
+    test('with unknownRoutes: pass, an unknown path falls through', async () => {
       const app = express()
         .use('/ai', llmRouter(llm, { unknownRoutes: 'pass' }))
         .get('/ai/users', users)
@@ -159,7 +159,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body).toEqual(['ann'])
     })
 
-    test('what is outside of it is left to the app', async () => {
+    test('paths outside the prefix are left to the app', async () => {
       const app = express().use('/ai', llmRouter(llm)).get('/v1/models', users)
 
       const response = await request(app).get('/v1/models')
@@ -167,7 +167,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body).toEqual(['ann'])
     })
 
-    test('a path that cannot be percent-decoded is a typed 404', async () => {
+    test('a path that cannot be percent-decoded gets the 404 of its API', async () => {
       const app = express().use('/ai', llmRouter(llm))
 
       const response = await request(app).get('/ai/v1/models/%ff')
@@ -181,7 +181,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
   })
 
   describe('beside the middleware of the app', () => {
-    test('a body is read before express.json()', async () => {
+    test('the router reads a body before express.json()', async () => {
       const app = express().use(llmRouter(llm)).use(express.json())
 
       const response = await request(app).post('/v1/chat/completions').send(hello)
@@ -189,7 +189,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body.choices[0].message.content).toBe('Hello there.')
     })
 
-    test('a body that express.json() has read is taken from it', async () => {
+    test('the router accepts a body that express.json() has parsed', async () => {
       const app = express().use(express.json()).use(llmRouter(llm))
 
       const response = await request(app).post('/v1/chat/completions').send(hello)
@@ -197,7 +197,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body.choices[0].message.content).toBe('Hello there.')
     })
 
-    test('a body that express.json() leaves alone is read by us', async () => {
+    test('the router reads a body that express.json() ignores', async () => {
       const app = express().use(express.json()).use(llmRouter(llm))
 
       const response = await request(app)
@@ -208,7 +208,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body.choices[0].message.content).toBe('Hello there.')
     })
 
-    test('a body over the limit of ours is a typed 413', async () => {
+    test('a body over bodyLimit gets the 413 of its API', async () => {
       const app = express().use(llmRouter(llm, { bodyLimit: '1kb' }))
 
       const response = await request(app)
@@ -219,7 +219,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body.error.code).toBe('request_too_large')
     })
 
-    test('headers that the app has set stay on whole answers, streams and errors', async () => {
+    test('headers that the app has set stay on answers, streams and errors', async () => {
       const app = express()
         .use((_req, res, next) => {
           res.setHeader('access-control-allow-origin', 'https://example.com')
@@ -242,7 +242,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       }
     })
 
-    test('OPTIONS on our paths is ours', async () => {
+    test('the router answers OPTIONS on our paths', async () => {
       const app = express().use(llmRouter(llm))
 
       const response = await request(app).options('/v1/chat/completions')
@@ -251,7 +251,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.headers.allow).toBe('POST')
     })
 
-    test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
+    test('with auth: host, the app names the caller, and a request without a caller gets the 401 of its API', async () => {
       const hosted = await createLlm({ engine, models, auth: 'host' })
       const app = express().use(
         llmRouter(hosted, { authenticate: (req) => callers[req.get('x-user') ?? ''] }),
@@ -265,13 +265,13 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(nobody.body.error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key' })
     })
 
-    test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+    test('with auth: host, a missing authenticate option throws at mounting', async () => {
       const hosted = await createLlm({ engine, models, auth: 'host' })
 
       expect(() => llmRouter(hosted)).toThrow(TypeError)
     })
 
-    test('OPTIONS on a path that is not ours is left to the app', async () => {
+    test('OPTIONS on other paths is left to the app', async () => {
       const app = express()
         .use('/ai', llmRouter(llm))
         .options('/ai/users', (_req, res) => void res.status(204).end())
@@ -282,7 +282,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     })
   })
 
-  test('HEAD of a GET route has its headers and no body', async () => {
+  test('HEAD on a GET route answers with its headers and no body', async () => {
     const app = express().use(llmRouter(llm))
 
     const response = await request(app).head('/v1/models')
@@ -301,7 +301,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     expect(response.headers).not.toHaveProperty('x-request-id')
   })
 
-  test('a mistake in the options is one at mounting, not at the first call', () => {
+  test('invalid options throw at mounting, not at the first call', () => {
     expect(() => llmRouter(llm, { dialects: [] })).toThrow(TypeError)
     expect(() => llmRouter(createLlm() as unknown as Llm)).toThrow('await createLlm()')
   })

@@ -1,4 +1,4 @@
-/** Mounts the routes of an `Llm` in an Express app, 4 or 5, as real routes of a real router. */
+/** Mounts the routes of an `Llm` in an app of Express 4 or 5, as routes of an Express router. */
 import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
@@ -13,11 +13,17 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 export type RouterOptions = MountOptions<Request>
 export type AdminRouterOptions = AdminMountOptions<Request>
 
-/** Mount it before `express.json()`, whose limit of 100 kB is small for prompts. */
+/**
+ * Creates a router with the routes of an `Llm`. Mount it before `express.json()`, whose limit of 100 kB is
+ * too small for long prompts.
+ */
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
   routerOf(llm, prepareMount(llm, options), options)
 
-/** The admin API, for callers with the scope `admin`. Mount it under a separate path: `/admin`. */
+/**
+ * Creates a router with the admin API, for callers with the scope `admin`. Mount it under a separate path,
+ * such as `/admin`.
+ */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
@@ -41,7 +47,7 @@ function routerOf(
       })
       await writeNodeResponse(await handle(request, llm), res)
     }
-    // Express 4 ignores the promise of a handler.
+    // Express 4 ignores the promise of a handler, so errors are passed to `next`.
     router[verb](toPattern(path), (req, res, next) => void answer(req, res).catch(next))
   }
 
@@ -54,7 +60,7 @@ function routerOf(
     }
   const passes = (req: Request): boolean =>
     (options.unknownRoutes ?? (req.baseUrl === '' ? 'pass' : 'error')) === 'pass'
-  // Express matches the routes in order, and a path that cannot be percent-decoded ends up here.
+  // Express passes a `URIError` when it cannot percent-decode a path. Such a path counts as unknown.
   const undecodable: ErrorRequestHandler = (error, req, res, next) =>
     error instanceof URIError ? refuse([])(req, res, next) : next(error)
 
@@ -65,8 +71,9 @@ function routerOf(
 }
 
 /**
- * Express 4 writes the wildcard `*model` as `:model(*)`, a pattern that Express 5 throws at. So the `Router`
- * itself says which one it is; the version in a package.json may be that of another copy.
+ * Converts a path to the syntax of this Express version. Express 4 writes the wildcard `*model` as
+ * `:model(*)`, and Express 5 throws at that. The function tries the pattern, because the version in a
+ * package.json may belong to another copy.
  */
 function toPattern(path: string): string {
   const inExpress4 = path.replaceAll(/\*(\w+)/g, ':$1(*)')

@@ -20,7 +20,7 @@ const hello: Koa.Middleware = (ctx) => {
   ctx.body = 'hello'
 }
 
-test('a route answers within its limit, and its headers tell the status', async () => {
+test('a route answers within its limit, and its headers report the limit', async () => {
   const router = new Router().get('/hello', rateLimit(limiter), hello).get('/free', hello)
   const app = new Koa().use(router.routes()).callback()
 
@@ -63,7 +63,7 @@ test('behind one proxy, a client cannot avoid its limit by writing the header it
   expect((await from('198.51.100.2')).status).toBe(429)
 })
 
-test('an error of keyGenerator becomes the answer, as an error of a route does in Koa', async () => {
+test('an error of keyGenerator rejects the request, with the status that Koa gives an error of a route', async () => {
   const error = new LlmError('authentication', 'No API key is given.')
   const limited = appOf(rateLimit(limiter, { keyGenerator: () => Promise.reject(error) }), hello)
   const thrown = appOf(() => Promise.reject(error))

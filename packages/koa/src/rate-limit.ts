@@ -1,4 +1,4 @@
-/** Limits for routes of the host app. */
+/** Rate limits for routes of the host app. */
 import {
   createRouteLimit,
   type LlmError,
@@ -8,14 +8,19 @@ import {
 import type { Context, Middleware } from 'koa'
 
 export interface RateLimitOptions extends RouteLimitOptions<Context> {
-  /** Answers a rejected request, whose headers are set. @default the status of the error, such as 429, and its message as JSON */
+  /**
+   * Answers a rejected request. The rate limit headers are already set.
+   *
+   * @default sends the status of the error, such as 429, and its message as JSON
+   */
   readonly handler?: ((ctx: Context, error: LlmError) => void | Promise<void>) | undefined
 }
 
 /**
- * Limits the requests of each client address, or of each key that `keyGenerator` returns. Behind one proxy, set `app.proxy = true` and
- * `app.maxIpsCount = 1`. Without the count, Koa believes what clients write into `x-forwarded-for` themselves. A route settles its
- * actual cost by `ctx.state.reservation`, a `Reservation`.
+ * Limits the requests of each client address, or of each key that `keyGenerator` returns. Behind one proxy,
+ * set `app.proxy = true` and `app.maxIpsCount = 1`. Without the count, Koa trusts addresses that clients
+ * themselves write into `x-forwarded-for`. A route can settle its actual cost with `ctx.state.reservation`, a
+ * `Reservation`.
  */
 export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}): Middleware {
   const { handler = reject, ...rest } = options

@@ -19,11 +19,11 @@ const chat = '/v1/chat/completions'
 const hello = { model: 'tiny', messages: [{ role: 'user', content: 'Hello' }] }
 const soon = { interval: 2, timeout: 2_000 }
 
-/** An app of these, in this order. */
+/** Creates an app with these middlewares, in this order. */
 function appOf(...middlewares: readonly Middleware[]) {
   const app = new Koa()
   for (const middleware of middlewares) app.use(middleware)
-  app.silent = true // Koa prints that a client has left, and what middleware throws.
+  app.silent = true // Otherwise Koa prints disconnects and errors of middleware.
   return app.callback()
 }
 
@@ -32,7 +32,7 @@ const users = new Router().get('/api/users', (ctx) => {
 })
 
 describe('at the root', () => {
-  test('our routes answer, and the routes of the app behind them, too', async () => {
+  test('our routes answer, and so do the routes of the app behind them', async () => {
     const router = llmRouter(llm)
     const app = appOf(router.routes(), router.allowedMethods(), users.routes())
 
@@ -45,7 +45,7 @@ describe('at the root', () => {
     expect(theirs.headers).not.toHaveProperty('x-request-id')
   })
 
-  test('an unknown path falls through to the app, which sees nothing of it', async () => {
+  test('an unknown path falls through to the app, and our router leaves no trace in the context', async () => {
     const app = appOf(llmRouter(llm).routes(), (ctx) => {
       ctx.status = 404
       ctx.body = { params: ctx.params ?? {}, matched: ctx.matched, route: ctx._matchedRoute ?? null }
@@ -57,7 +57,7 @@ describe('at the root', () => {
     expect(response.body).toEqual({ params: {}, matched: [], route: null })
   })
 
-  test('an unknown path is a 404 in the words of its API where unknownRoutes says so', async () => {
+  test('with unknownRoutes: error, an unknown path gets the 404 of its API', async () => {
     const app = appOf(llmRouter(llm, { unknownRoutes: 'error' }).routes(), users.routes())
 
     const response = await request(app).get('/api/users')
@@ -71,7 +71,7 @@ describe('at the root', () => {
     ['HEAD', chat, 'POST'],
     ['PROPFIND', chat, 'POST'],
     ['POST', '/v1/models/tiny', 'GET, HEAD'],
-  ])('%s %s is a 405 that is ours and says which methods there are', async (method, path, allowed) => {
+  ])('%s %s gets our 405 with the allowed methods', async (method, path, allowed) => {
     const router = llmRouter(llm)
     const app = appOf(router.allowedMethods({ throw: true }), router.routes())
     const { url, close } = await listen(app)
@@ -86,7 +86,7 @@ describe('at the root', () => {
       expect(await response.json()).toMatchObject({ error: { code: 'method_not_supported' } })
   })
 
-  test('OPTIONS on our paths is ours', async () => {
+  test('the router answers OPTIONS on our paths', async () => {
     const router = llmRouter(llm)
     const app = appOf(router.routes(), router.allowedMethods())
 
@@ -96,7 +96,7 @@ describe('at the root', () => {
     expect(response.headers.allow).toBe('POST')
   })
 
-  test('OPTIONS on other paths is answered by the routers of the app, from their own routes', async () => {
+  test('the routers of the app answer OPTIONS on other paths from their own routes', async () => {
     const router = llmRouter(llm)
     const app = appOf(router.routes(), router.allowedMethods(), users.routes(), users.allowedMethods())
 
@@ -109,7 +109,7 @@ describe('at the root', () => {
     expect(nobodys.headers).not.toHaveProperty('allow')
   })
 
-  test('a router of the app that has ours among its routes passes unknown paths on', async () => {
+  test('our router inside a router of the app passes unknown paths on', async () => {
     const outer = new Router().use(llmRouter(llm).routes()).use(users.routes())
 
     const ours = await request(appOf(outer.routes())).get('/v1/models/tiny')
@@ -124,11 +124,11 @@ const below: readonly (readonly [how: string, mount: (router: Router) => Middlew
   ['router.prefix()', (router) => router.prefix('/ai').routes()],
   ['another router', (router) => new Router().use('/ai', router.routes()).routes()],
   ['another router with a prefix', (router) => new Router({ prefix: '/ai' }).use(router.routes()).routes()],
-  ['two of them', (router) => new Router({ prefix: '/a' }).use('/i', router.prefix('/b').routes()).routes()],
+  ['two routers', (router) => new Router({ prefix: '/a' }).use('/i', router.prefix('/b').routes()).routes()],
 ]
 
 describe.each(below)('under a prefix by %s', (how, mount) => {
-  const prefix = how === 'two of them' ? '/a/i/b' : '/ai'
+  const prefix = how === 'two routers' ? '/a/i/b' : '/ai'
 
   test('our routes answer', async () => {
     const app = appOf(mount(llmRouter(llm)))
@@ -142,7 +142,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(model.body.id).toBe('tiny')
   })
 
-  test('unknown paths and methods are refused by their path below the prefix', async () => {
+  test('errors for unknown paths and wrong methods name the path below the prefix', async () => {
     const app = appOf(mount(llmRouter(llm)))
 
     const path = await request(app).get(`${prefix}/v1/nope`)
@@ -155,7 +155,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     ])
   })
 
-  test.each(['', '/'])('the prefix itself, with %j behind it, says that somebody is there', async (slash) => {
+  test.each(['', '/'])('the prefix, followed by %j, answers with the greeting of Ollama', async (slash) => {
     const app = appOf(mount(llmRouter(llm)))
 
     const response = await request(app).get(prefix + slash)
@@ -163,7 +163,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect([response.status, response.text]).toEqual([200, 'Ollama is running'])
   })
 
-  test('an unknown path falls through where unknownRoutes says so', async () => {
+  test('with unknownRoutes: pass, an unknown path falls through', async () => {
     const app = appOf(mount(llmRouter(llm, { unknownRoutes: 'pass' })), (ctx) => {
       ctx.body = 'the app'
     })
@@ -173,7 +173,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(response.text).toBe('the app')
   })
 
-  test('OPTIONS on a path that is not ours is left to the app', async () => {
+  test('OPTIONS on other paths is left to the app', async () => {
     const app = appOf(mount(llmRouter(llm)), (ctx) => {
       ctx.body = 'the app'
     })
@@ -183,7 +183,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(response.text).toBe('the app')
   })
 
-  test('what is outside of it is left to the app', async () => {
+  test('paths outside the prefix are left to the app', async () => {
     const app = appOf(mount(llmRouter(llm)), (ctx) => {
       ctx.body = 'the app'
     })
@@ -193,7 +193,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(responses.map(({ text }) => text)).toEqual(['the app', 'the app'])
   })
 
-  test('a path that cannot be percent-decoded is a typed 404', async () => {
+  test('a path that cannot be percent-decoded gets the 404 of its API', async () => {
     const app = appOf(mount(llmRouter(llm)))
 
     const model = await request(app).get(`${prefix}/v1/models/%ff`)
@@ -204,7 +204,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
   })
 })
 
-test('a prefix may have parameters, which the option `caller` sees', async () => {
+test('a prefix may have parameters, which the option `authenticate` sees', async () => {
   const hosted = await createLlm({ engine, models, auth: 'host' })
   const router = llmRouter(hosted, { authenticate: (ctx) => ({ id: ctx.params.team ?? 'nobody' }) })
   const app = appOf(router.prefix('/teams/:team').routes())
@@ -216,7 +216,7 @@ test('a prefix may have parameters, which the option `caller` sees', async () =>
   expect([unknown.status, unknown.body.error.message]).toEqual([404, 'Invalid URL (GET /teams/blue/v1/nope)'])
 })
 
-test('what cuts a prefix off the path, as koa-mount does, mounts the routes as at the root', async () => {
+test('if middleware removes the prefix from the path, as koa-mount does, the routes behave as at the root', async () => {
   const cut: Middleware = (ctx, next) => {
     ctx.path = ctx.path.replace(/^\/ai/, '')
     return next()
@@ -230,7 +230,7 @@ test('what cuts a prefix off the path, as koa-mount does, mounts the routes as a
   expect((await request(refusing).get('/ai/v1/nope')).body.error.message).toBe('Invalid URL (GET /v1/nope)')
 })
 
-test('HEAD of a GET route has its headers and no body', async () => {
+test('HEAD on a GET route answers with its headers and no body', async () => {
   const app = appOf(llmRouter(llm).routes())
 
   const whole = await request(app).get('/v1/models')
@@ -242,7 +242,7 @@ test('HEAD of a GET route has its headers and no body', async () => {
   expect(head.text).toBeUndefined()
 })
 
-test('paths are case-sensitive, also in a router that is not', async () => {
+test('paths are case-sensitive, even inside a router that is not', async () => {
   const app = appOf(new Router().use('/ai', llmRouter(llm).routes()).routes())
 
   const response = await request(app).get('/ai/V1/models')
@@ -250,11 +250,11 @@ test('paths are case-sensitive, also in a router that is not', async () => {
   expect(response.status).toBe(404)
 })
 
-test('a mistake in the options is one at mounting, not at the first call', () => {
+test('invalid options throw at mounting, not at the first call', () => {
   expect(() => llmRouter(llm, { dialects: [] })).toThrow(TypeError)
 })
 
-test('the app says who calls, and nobody is refused in the words of the dialect', async () => {
+test('with auth: host, the app names the caller, and a request without a caller gets the 401 of its API', async () => {
   const callers: Record<string, Caller> = { ada: { id: 'ada' }, guest: { id: 'guest', scopes: [] } }
   const hosted = await createLlm({ engine, models, auth: 'host' })
   const router = llmRouter(hosted, { authenticate: async (ctx) => callers[ctx.get('x-user')] })
@@ -268,13 +268,13 @@ test('the app says who calls, and nobody is refused in the words of the dialect'
   expect(nobody.body.error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key' })
 })
 
-test('an app that is to say who calls, and does not, is a mistake in the set-up', async () => {
+test('with auth: host, a missing authenticate option throws at mounting', async () => {
   const hosted = await createLlm({ engine, models, auth: 'host' })
 
   expect(() => llmRouter(hosted)).toThrow(TypeError)
 })
 
-test('a body limit that is none is a mistake in the set-up', () => {
+test('an invalid body limit throws at mounting', () => {
   expect(() => llmRouter(llm, { bodyLimit: 'much' as '1mb' })).toThrow(TypeError)
 })
 
@@ -285,7 +285,7 @@ describe('bodies', () => {
   test.each([
     ['before', before],
     ['behind', behind],
-  ])('JSON is taken %s bodyParser()', async (_place, mount) => {
+  ])('JSON is accepted %s bodyParser()', async (_place, mount) => {
     const app = mount(llmRouter(llm))
 
     const response = await request(app).post(chat).send(hello)
@@ -296,7 +296,7 @@ describe('bodies', () => {
     })
   })
 
-  test('what bodyParser() leaves alone is read by us', async () => {
+  test('the router reads a body that bodyParser() ignores', async () => {
     const app = behind(llmRouter(llm))
 
     const response = await request(app).post(chat).type('text/plain').send(JSON.stringify(hello))
@@ -304,7 +304,7 @@ describe('bodies', () => {
     expect(response.body.choices[0].message.content).toBe('Hello there.')
   })
 
-  test('what bodyParser() has unpacked is taken from it', async () => {
+  test('the router accepts a body that bodyParser() has decompressed', async () => {
     const { url, close } = await listen(behind(llmRouter(llm)))
     onTestFinished(close)
 
@@ -330,7 +330,7 @@ describe('bodies', () => {
     expect(response.headers).not.toHaveProperty('x-request-id')
   })
 
-  test('broken JSON and a body over 1 MB are ours before bodyParser()', async () => {
+  test('the router handles broken JSON and a body over 1 MB before bodyParser()', async () => {
     const app = before(llmRouter(llm))
 
     const broken = await request(app).post(chat).type('json').send('{"model":')
@@ -343,7 +343,7 @@ describe('bodies', () => {
     expect(large.status).toBe(200)
   })
 
-  test("JSON with curl's content-type is a form behind bodyParser(), and refused with what to change", async () => {
+  test("behind bodyParser(), JSON with curl's content-type is read as a form, and rejected with a hint", async () => {
     const response = await request(behind(llmRouter(llm)))
       .post(chat)
       .type('application/x-www-form-urlencoded')
@@ -353,7 +353,7 @@ describe('bodies', () => {
     expect(response.body.error.message).toContain('mount the routes before the body parser')
   })
 
-  test('a body that was read in front and not handed on is refused with what to change', async () => {
+  test('a body that earlier middleware consumed is rejected with a hint', async () => {
     const eat: Middleware = async (ctx, next) => {
       await ctx.req.resume().toArray()
       await next()
@@ -367,7 +367,7 @@ describe('bodies', () => {
     expect(response.body.error.message).toContain('Earlier middleware consumed the request body')
   })
 
-  test('a body over the limit of ours is a typed 413', async () => {
+  test('a body over bodyLimit gets the 413 of its API', async () => {
     const app = appOf(llmRouter(llm, { bodyLimit: '1kb' }).routes())
 
     const response = await request(app)
@@ -432,7 +432,7 @@ describe('middleware in front', () => {
     expect(response.headers.get('content-encoding')).toBeNull()
   })
 
-  test('compresses long whole answers, by compress()', async () => {
+  test('compresses long answers without streaming, with compress()', async () => {
     const story = 'Once upon a time. '.repeat(100)
     const router = llmRouter(await createLlm({ engine: scriptedEngine(story), models }))
     const app = appOf(compress(), router.routes())
@@ -443,7 +443,7 @@ describe('middleware in front', () => {
     expect(response.body.choices[0].message.content).toBe(story)
   })
 
-  test('answers preflight requests and sets headers that stay, by cors()', async () => {
+  test('answers preflight requests and sets headers that stay, with cors()', async () => {
     const app = appOf(cors({ credentials: true }), llmRouter(llm).routes())
     const page = { origin: 'http://localhost:5173' }
 
@@ -477,7 +477,7 @@ describe('a stream that is not read to its end', () => {
     return url
   }
 
-  test('is closed when the client leaves before Koa writes', async () => {
+  test('is closed when the client disconnects before Koa writes', async () => {
     let write = (): void => {}
     const written = new Promise<void>((resolve) => {
       write = resolve
@@ -507,7 +507,7 @@ describe('a stream that is not read to its end', () => {
       },
     ],
     [
-      'says something else',
+      'sets another body',
       200,
       async (ctx, next) => {
         await next()

@@ -1,4 +1,4 @@
-/** Mounts the routes of an `Llm` in a Koa app, as real routes of a real router. */
+/** Mounts the routes of an `Llm` in a Koa app, as routes of a router of @koa/router. */
 import { METHODS } from 'node:http'
 import { Readable } from 'node:stream'
 import { Router, type RouterContext, type RouterMiddleware } from '@koa/router'
@@ -18,15 +18,24 @@ import {
   readNodeRequest,
 } from '@modelmount/core/http'
 
-/** In koa-mount, which hides its prefix, unknown paths are passed on by default, as at the root. */
+/**
+ * Options of `llmRouter()`. Under koa-mount, `unknownRoutes` is `pass` by default, because koa-mount hides
+ * its prefix from the router.
+ */
 export type RouterOptions = MountOptions<RouterContext>
 export type AdminRouterOptions = AdminMountOptions<RouterContext>
 
-/** Use its `routes()` before a body parser, whose limit of 1 MB is small for long prompts. */
+/**
+ * Creates a router with the routes of an `Llm`. Use its `routes()` before a body parser, whose limit of 1 MB
+ * is too small for long prompts.
+ */
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
   routerOf(llm, prepareMount(llm, options), options)
 
-/** The admin API, for callers with the scope `admin`. Give it a separate path: `.prefix('/admin')`. */
+/**
+ * Creates a router with the admin API, for callers with the scope `admin`. Give it a separate path:
+ * `.prefix('/admin')`.
+ */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options), options)
 
@@ -55,7 +64,8 @@ function routerOf(
     const { unknownRoutes = prefixOf(ctx, everything) === '' ? 'pass' : 'error' } = options
     if (unknownRoutes === 'error' && ctx.method !== 'OPTIONS')
       return reply(ctx, handleUnmatched(read(ctx, everything), [], llm))
-    // As if it had not matched: `allowedMethods()` answers from what is left, and metrics name no route.
+    // Hides this route from the rest of the app: `allowedMethods()` reads `matched`, and metrics read
+    // `_matchedRoute`.
     Object.assign(ctx, {
       matched: ctx.matched?.filter(({ stack }) => !stack.includes(unknown)),
       _matchedRoute: undefined,
@@ -67,30 +77,40 @@ function routerOf(
   return router
 }
 
-/** Below the prefix, too, since the pattern gets it in front; the slash is optional, so that the prefix itself is in. */
+/**
+ * Matches every path below the prefix of the router, which @koa/router adds in front. The slash is optional,
+ * so that the pattern also matches the prefix itself.
+ */
 const everything = '{/*rest}'
 
 const prefixOf = (ctx: RouterContext, pattern: string): string =>
   String(ctx.routerPath).slice(0, -pattern.length)
 
-/** @param pattern of the route, without its prefix; one with parameters stays on the path */
+/**
+ * @param pattern the pattern of the route without the prefix of the router. A prefix with parameters is not
+ * removed from the path
+ */
 function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOptions, 'path'>): HttpRequest {
   const prefix = prefixOf(ctx, pattern)
   const path = ctx.path.startsWith(prefix) ? ctx.path.slice(prefix.length) : ctx.path
   return readNodeRequest(ctx.req, ctx.res, { path: path || '/', ...options })
 }
 
-/** The parsed body of a request. Koa's body parsers set it on `ctx.request`, serverless hosts on Node's request. */
+/**
+ * Returns the parsed body of a request. Koa's body parsers set it on `ctx.request`, serverless hosts on
+ * Node's request.
+ */
 const bodyOf = (request: object): unknown => ('body' in request ? request.body : undefined)
 
 /** Answers through Koa, so that middleware can see and change the status and the body. */
 function reply(ctx: RouterContext, { status, headers, body }: HttpResponse): void {
   if (body === null || typeof body === 'string') ctx.body = body
   else {
-    ctx.body = Readable.from(body) // Koa closes it when the client leaves.
-    // Middleware may add headers until Koa responds. Then they are flushed at once: the first frame may take long.
+    ctx.body = Readable.from(body) // Koa destroys the stream when the client disconnects.
+    // Until Koa pipes the body, middleware may add headers. Then they are sent at once, because the first
+    // frame may take long.
     ctx.res.once('pipe', () => ctx.res.flushHeaders())
   }
-  ctx.status = status // After the body: Koa turns a null body into 204.
+  ctx.status = status // Set after the body, because Koa sets 204 for a null body.
   ctx.set(headers)
 }

@@ -12,7 +12,7 @@ export class DialectExceptionFilter implements ExceptionFilter {
   readonly #pattern: string
   readonly #logger = new Logger('ExceptionsHandler')
 
-  /** @param pattern the path of the route, as it is in our table */
+  /** @param pattern the path of the route in the route table, without prefixes */
   constructor(refuse: DialectTable['renderError'], pattern: string) {
     this.#refuse = refuse
     this.#pattern = pattern
@@ -20,9 +20,9 @@ export class DialectExceptionFilter implements ExceptionFilter {
 
   async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
     const [req, res] = host.getArgs<[LlmRequest, ServerResponse]>()
-    // The response was sent already, such as by a timeout middleware.
+    // The response was sent already, for example by a timeout middleware.
     if (res.writableEnded) return
-    // As Nest does for unexpected errors: no details for the client, all of them in the log.
+    // Like Nest, logs all details of an unexpected error, and shows none to the client.
     if (!isForeseen(exception)) this.#logger.error(exception)
     if (res.headersSent) return void res.destroy()
 
@@ -42,7 +42,7 @@ function toLlmError(exception: unknown): LlmError {
   return new LlmError(code, messageOf(exception), {}, { cause: exception })
 }
 
-/** `ValidationPipe` has a list of messages, which is not the message of what it throws. */
+/** `ValidationPipe` puts a list of messages into the response. The exception itself has a general message. */
 function messageOf(exception: HttpException): string {
   const { message } = exception.getResponse() as { readonly message?: unknown }
   return Array.isArray(message) ? message.join(', ') : exception.message

@@ -1,4 +1,7 @@
-/** Controllers made from the route table, so that guards, interceptors, prefixes and logs of the app find them. */
+/**
+ * Creates controllers from the route table, so that guards, interceptors, prefixes and logs of the app apply
+ * to our routes.
+ */
 import type { ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
@@ -26,28 +29,42 @@ import { type LlmRequest, readRequest } from './llm.request.ts'
 import { LLM } from './llm.tokens.ts'
 
 export interface LlmRouteOptions {
-  /** Which public APIs to speak. @default all */
+  /** The public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
-  /** Path prefix of the routes, after the global prefix of the app: `llm` mounts `/llm/v1/models`. @default none */
+  /**
+   * Path prefix of the routes, after the global prefix of the app: `llm` mounts `/llm/v1/models`.
+   *
+   * @default none
+   */
   readonly path?: string | undefined
-  /** Path of the admin API, after the global prefix of the app: `admin` mounts `/admin/keys`. @default not mounted */
+  /**
+   * Path of the admin API, after the global prefix of the app: `admin` mounts `/admin/keys`.
+   *
+   * @default not mounted
+   */
   readonly adminPath?: string | undefined
   /**
-   * Answer to unknown paths: `pass` leaves them to the app, `error` answers 404 in the dialect of the client.
-   * At the root, `error` also takes the paths of modules that are imported later.
+   * How to answer unknown paths: `pass` leaves them to the app, `error` answers 404 in the dialect of the
+   * client. Without a `path`, `error` also takes the paths of modules that are imported later.
    *
    * @default `error` under a `path`, `pass` without one
    */
   readonly unknownRoutes?: 'pass' | 'error' | undefined
-  /** The largest request body, where the app has `bodyParser: false`. @default '32mb' */
+  /** The largest request body. It applies if the app is created with `bodyParser: false`. @default '32mb' */
   readonly bodyLimit?: NodeRequestOptions['bodyLimit']
-  /** Names the caller of a request, with `auth: 'host'`. The app's own guards have identified the user before. Without a caller: 401. */
+  /**
+   * Returns the caller of a request. Required with `auth: 'host'`. The guards of the app run first, so the
+   * request has the user that they found. Without a caller, the request gets 401.
+   */
   authenticate?(request: LlmRequest): Caller | undefined | Promise<Caller | undefined>
 }
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
-/** One controller for each dialect, and a last one for wrong methods and unknown paths. */
+/**
+ * Returns one controller for each dialect, and a last one for wrong methods and unknown paths. With
+ * `adminPath`, the list starts with the controller of the admin API.
+ */
 export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', authenticate } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
@@ -58,9 +75,9 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const limitBytes = toBytes(bodyLimit)
 
   const controller = (name: string, at = path): Type<LlmController> => {
-    // The name is what Nest logs the routes under.
+    // Nest logs the routes under the name of the class.
     const made = { [name]: class extends LlmController {} }[name] as Type<LlmController>
-    Controller({ path: at, version: VERSION_NEUTRAL })(made) // Our paths have a version of their own.
+    Controller({ path: at, version: VERSION_NEUTRAL })(made) // Our paths contain their own version.
     return made
   }
 
@@ -123,7 +140,10 @@ class LlmController {
   }
 }
 
-/** What a Nest handler returns: interceptors see it, and then Nest sends it. */
+/**
+ * Converts a response to the return value of a Nest handler. Interceptors see this value before Nest sends
+ * it.
+ */
 function toResult(
   { status, headers, body }: HttpResponse,
   res: ServerResponse,
@@ -134,9 +154,9 @@ function toResult(
   if (body === null || typeof body === 'string') return body
 
   const stream = Readable.from(body)
-  // Nest would send the headers with the first frame, which may be long in coming.
+  // Nest would send the headers with the first frame, which may take long.
   stream.once('resume', () => res.flushHeaders())
-  // The response is over, perhaps with something else than this stream.
+  // Once the response is over, the stream must end. An interceptor may have sent another body instead.
   signal.addEventListener('abort', () => stream.destroy())
   return new StreamableFile(stream)
 }

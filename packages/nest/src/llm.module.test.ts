@@ -1,4 +1,4 @@
-/** The module among what Nest apps have: other modules, guards, interceptors, prefixes, body parsers. */
+/** The module together with other modules, guards, interceptors, prefixes and body parsers. */
 import { createLlm, type Llm, LlmError } from '@modelmount/core'
 import { type Engine, uncached } from '@modelmount/core/engine'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
@@ -40,7 +40,7 @@ const hello = { model: 'tiny', messages: [{ role: 'user' as const, content: 'Hel
 const chat = '/v1/chat/completions'
 
 describe('forRoot', () => {
-  test('a chat is answered, whole with 200 and as a stream', async () => {
+  test('a chat gets a complete answer with 200, or a stream', async () => {
     const { url } = await serve([LlmModule.forRoot({ engine, models })])
     const client = clientOf(url)
 
@@ -54,7 +54,7 @@ describe('forRoot', () => {
     expect(texts.join('')).toBe('Hello there.')
   })
 
-  test('without options it is what createLlm() makes without options', async () => {
+  test('without options, the Llm has the defaults of createLlm()', async () => {
     vi.stubEnv('OLLAMA_MODELS', models)
     onTestFinished(() => void vi.unstubAllEnvs())
 
@@ -64,7 +64,7 @@ describe('forRoot', () => {
     expect(data.map(({ id }) => id)).toEqual(['tiny:latest'])
   })
 
-  test('a dialect that does not exist and a limit that is none are mistakes', () => {
+  test('an unknown dialect and an invalid body limit throw', () => {
     expect(() => LlmModule.forRoot({ dialects: ['latin' as 'openai'] })).toThrow(TypeError)
     expect(() => LlmModule.forRoot({ bodyLimit: 'much' as '1mb' })).toThrow(TypeError)
   })
@@ -106,7 +106,7 @@ describe('forRootAsync', () => {
     expect(await contentOf(clientOf(`${url}/llm`))).toBe('As configured.')
   })
 
-  test('an option that createLlm() refuses fails the start of the app', async () => {
+  test('an option that createLlm() rejects stops the start of the app', async () => {
     const module = LlmModule.forRootAsync({ useFactory: () => ({ models, local: { threads: 0 } }) })
 
     const starting = NestFactory.create(module, { logger: false, abortOnError: false })
@@ -114,7 +114,7 @@ describe('forRootAsync', () => {
     await expect(starting).rejects.toThrow('Expected `local.threads` to be')
   })
 
-  test('an option of the routes that comes too late fails the start of the app', async () => {
+  test('a route option that the factory returns stops the start of the app', async () => {
     const module = LlmModule.forRootAsync({ useFactory: () => ({ models, path: 'llm' }) })
 
     const starting = NestFactory.create(module, { logger: false, abortOnError: false })
@@ -149,7 +149,7 @@ describe('injection', () => {
     expect(body).toEqual({ text: 'Hello there.' })
   })
 
-  test('with isGlobal, modules that do not import it may inject the Llm, too', async () => {
+  test('with isGlobal, modules can inject the Llm without importing the module', async () => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, isGlobal: true }), StoriesModule])
     await request(server).get('/stories').expect(200)
 
@@ -157,7 +157,7 @@ describe('injection', () => {
     await expect(local).rejects.toThrow("Nest can't resolve dependencies of the Stories")
   })
 
-  test('a test of the app puts an Llm of its own in its place', async () => {
+  test('a test of the app can override the Llm', async () => {
     const mocked = await createLlm({ engine: scriptedEngine('From the test.'), models })
     const compiled = await Test.createTestingModule({ imports: [LlmModule.forRoot()] })
       .overrideProvider(LLM)
@@ -188,7 +188,7 @@ describe('shutdown', () => {
     expect(close).toHaveBeenCalledOnce()
   })
 
-  test('an answer that is being given is given to its end', async () => {
+  test('closing the app waits for a running answer', async () => {
     const { gated, open } = twoPieces()
     const close = vi.spyOn(gated, 'close')
     const { app, url } = await serve([LlmModule.forRoot({ engine: gated, models })])
@@ -202,7 +202,7 @@ describe('shutdown', () => {
     expect(close).toHaveBeenCalledOnce()
   })
 
-  test('an Llm that was given is left to who made it', async () => {
+  test('an existing Llm is not closed with the app', async () => {
     const { close, engine } = closing()
     const llm = await createLlm({ engine, models })
     const { app } = await serve([LlmModule.forRoot({ llm })])
@@ -214,7 +214,7 @@ describe('shutdown', () => {
 })
 
 describe('guards', () => {
-  /** The guard of an app whose users have keys. */
+  /** A guard that accepts the key `ada` only. */
   @Injectable()
   class KeyGuard implements CanActivate {
     canActivate(context: ExecutionContext): boolean {
@@ -236,7 +236,7 @@ describe('guards', () => {
     ['guest', PermissionDeniedError, '403 Forbidden resource', null],
     ['busy', RateLimitError, '429 Too many calls.', 'rate_limit_exceeded'],
   ])(
-    'what an APP_GUARD says to %s is an error of its own in the client',
+    'the rejection that an APP_GUARD sends to the key %s is a typed error in the client',
     async (key, type, message, code) => {
       const { url } = await serve([LlmModule.forRoot({ engine, models })], guarded)
 
@@ -247,7 +247,7 @@ describe('guards', () => {
     },
   )
 
-  test('a refusal is said in the dialect of the path, also behind prefixes', async () => {
+  test('a rejection has the format of the dialect of the path, also behind prefixes', async () => {
     const modules = [LlmModule.forRoot({ engine, models, path: 'llm' })]
     const { server } = await serve(modules, guarded, { prepare: (app) => void app.setGlobalPrefix('api') })
 
@@ -259,7 +259,7 @@ describe('guards', () => {
     })
   })
 
-  test('who is let in is answered, and what a guard has set stays', async () => {
+  test('an admitted caller gets an answer, and a header that a guard has set stays', async () => {
     const { server, url } = await serve([LlmModule.forRoot({ engine, models })], guarded)
 
     const busy = await request(server).post(chat).auth('busy', { type: 'bearer' }).send(hello)
@@ -268,7 +268,7 @@ describe('guards', () => {
     expect(busy.headers['retry-after']).toBe('7')
   })
 
-  test('a refusal on a route of the app stays in the words of Nest', async () => {
+  test('a rejection on a route of the app keeps the format of Nest', async () => {
     @Controller('mine')
     class Mine {
       @Get() get() {}
@@ -283,7 +283,7 @@ describe('guards', () => {
     expect(body).toEqual({ statusCode: 403, message: 'Forbidden resource', error: 'Forbidden' })
   })
 
-  test('with `auth: host`, the caller is who the guard has found', async () => {
+  test('with `auth: host`, the caller is the user that the guard has found', async () => {
     const caller = vi.fn(({ user }: LlmRequest) => user as { id: string })
     const { server } = await serve(
       [LlmModule.forRoot({ engine, models, auth: 'host', authenticate: caller })],
@@ -295,7 +295,7 @@ describe('guards', () => {
     expect(caller).toHaveReturnedWith({ id: 'ada' })
   })
 
-  test('with `auth: host`, nobody is refused in the words of the dialect', async () => {
+  test('with `auth: host`, a request without a caller gets the 401 of its API', async () => {
     const { url } = await serve([
       LlmModule.forRoot({ engine, models, auth: 'host', authenticate: (_req: Request) => undefined }),
     ])
@@ -303,20 +303,20 @@ describe('guards', () => {
     await expect(contentOf(clientOf(url))).rejects.toThrow(AuthenticationError)
   })
 
-  test('an app that is to say who calls, and does not, does not start', async () => {
+  test('with `auth: host`, an app without the option `authenticate` does not start', async () => {
     const starting = serve([LlmModule.forRoot({ engine, models, auth: 'host' })])
 
     await expect(starting).rejects.toThrow('expected the option `authenticate`')
   })
 
-  test('an app that has the admin API, and keeps no keys, does not start', async () => {
+  test('an app with the admin API and without a database does not start', async () => {
     const starting = serve([LlmModule.forRoot({ engine, models, adminPath: 'admin' })])
 
     await expect(starting).rejects.toThrow('expected the option `database` of createLlm()')
   })
 })
 
-describe('what an app throws on our routes', () => {
+describe('exceptions of the app on our routes', () => {
   const throwing = (exception: unknown) => {
     const guard: CanActivate = {
       canActivate() {
@@ -335,7 +335,7 @@ describe('what an app throws on our routes', () => {
     [500, 'server_error', null],
     [503, 'server_error', 'server_overloaded'],
     [507, 'server_error', null],
-  ])('%i keeps its status and its message', async (status, type, code) => {
+  ])('an exception with status %i keeps its status and its message', async (status, type, code) => {
     const modules = [LlmModule.forRoot({ engine, models })]
     const { server } = await serve(modules, throwing(new HttpException('Not now.', status)))
 
@@ -344,7 +344,7 @@ describe('what an app throws on our routes', () => {
     expect(body).toEqual({ error: { message: 'Not now.', type, param: null, code } })
   })
 
-  test('a list of messages, as ValidationPipe has it, is one message', async () => {
+  test('a list of messages, as from ValidationPipe, becomes one message', async () => {
     const modules = [LlmModule.forRoot({ engine, models })]
     const { server } = await serve(modules, throwing(new BadRequestException(['Too long.', 'Too wide.'])))
 
@@ -353,7 +353,7 @@ describe('what an app throws on our routes', () => {
     expect(body.error.message).toBe('Too long., Too wide.')
   })
 
-  test('an LlmError is said as it is', async () => {
+  test('an LlmError keeps its message and its code', async () => {
     const modules = [LlmModule.forRoot({ engine, models })]
     const { server } = await serve(modules, throwing(new LlmError('quota', 'All is spent.')))
 
@@ -362,7 +362,7 @@ describe('what an app throws on our routes', () => {
     expect(body.error).toMatchObject({ message: 'All is spent.', code: 'insufficient_quota' })
   })
 
-  test('what nobody has foreseen is a 500 that shows nothing, and a line in the log of Nest', async () => {
+  test('an unexpected error is a 500 without details, and a line in the log of Nest', async () => {
     const bug = new Error('secret')
     const { logger, lines } = recorder()
     const modules = [LlmModule.forRoot({ engine, models })]
@@ -375,7 +375,7 @@ describe('what an app throws on our routes', () => {
     expect(lines.filter(([, said]) => said === bug)).toEqual([['error', bug, undefined, 'ExceptionsHandler']])
   })
 
-  test('what is thrown once the headers are gone ends the connection', async () => {
+  test('an exception after the headers were sent ends the connection', async () => {
     const late: CanActivate = {
       canActivate(context) {
         context.switchToHttp().getResponse().flushHeaders()
@@ -389,7 +389,7 @@ describe('what an app throws on our routes', () => {
   })
 
   test.each([true, false])(
-    'where a middleware with a time limit has answered, ours is dropped, streamed: %s',
+    'if earlier middleware has answered, our answer is dropped, with stream: %s',
     async (stream) => {
       const slow = scriptedEngine(Array(1_000).fill('word '), { delayMs: 1 })
       const { logger, lines } = recorder()
@@ -422,7 +422,7 @@ describe('interceptors', () => {
     return { providers: [{ provide: APP_INTERCEPTOR, useValue: interceptor }] }
   }
 
-  test('whole answers pass as text, streams as a StreamableFile', async () => {
+  test('see complete answers as text, and streams as a StreamableFile', async () => {
     const seen: unknown[] = []
     const spy = intercepting(map((result) => seen.push(result) && result))
     const { server } = await serve([LlmModule.forRoot({ engine, models })], spy)
@@ -435,7 +435,7 @@ describe('interceptors', () => {
     expect(seen).toEqual([whole.text, expect.any(StreamableFile)])
   })
 
-  test('an interceptor that answers something else than our stream ends the work on it', async () => {
+  test('stop the generation when they replace our stream', async () => {
     const slow = scriptedEngine(Array(1_000).fill('word '), { delayMs: 1 })
     const dropped: StreamableFile[] = []
     const other = intercepting(map((file) => dropped.push(file as StreamableFile) && { from: 'the app' }))
@@ -451,7 +451,7 @@ describe('interceptors', () => {
     expect(dropped.map((file) => file.getStream().destroyed)).toEqual([true])
   })
 
-  test('an interceptor that answers itself asks no model', async () => {
+  test('can answer without a call of the model', async () => {
     const silent = scriptedEngine('Hello there.')
     const cached: NestInterceptor = { intercept: () => of({ from: 'the cache' }) }
     const { server } = await serve([LlmModule.forRoot({ engine: silent, models })], {
@@ -466,7 +466,7 @@ describe('interceptors', () => {
 })
 
 describe('paths', () => {
-  test('the global prefix and the path of the module stand in front, and the log of Nest has the routes', async () => {
+  test('routes have the global prefix and the path of the module in front, and Nest logs them', async () => {
     const { logger, lines } = recorder()
     const { server, url } = await serve(
       [LlmModule.forRoot({ engine, models, path: 'llm' })],
@@ -508,7 +508,7 @@ describe('paths', () => {
       '/llm/v1/nope',
       { path: 'llm', unknownRoutes: 'pass' as const },
     ],
-  ])('%s an unknown path is left to the app', async (_where, path, options) => {
+  ])('%s, an unknown path is left to the app', async (_where, path, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
 
     const { body } = await request(server).get(path).expect(404)
@@ -519,7 +519,7 @@ describe('paths', () => {
   test.each([
     ['under a path', '/llm/v1/nope', '/v1/nope', { path: 'llm' }],
     ['at the root with unknownRoutes: error', '/v1/nope', '/v1/nope', { unknownRoutes: 'error' as const }],
-  ])('%s an unknown path, %s, is answered in the dialect', async (_where, path, below, options) => {
+  ])('%s, the unknown path %s is answered in the dialect', async (_where, path, below, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
 
     const { body } = await request(server).get(path).expect(404)
@@ -531,7 +531,7 @@ describe('paths', () => {
     ['/llm', { path: 'llm' }],
     ['/llm/', { path: 'llm' }],
     ['/', { unknownRoutes: 'error' as const }],
-  ])('the mount point, %s, says that somebody is there', async (path, options) => {
+  ])('the mount point, %s, answers with the greeting of Ollama', async (path, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
 
     const { text } = await request(server).get(path).expect(200)
@@ -539,7 +539,7 @@ describe('paths', () => {
     expect(text).toBe('Ollama is running')
   })
 
-  test('versions of the app do not touch the paths, which have their own', async () => {
+  test('the versioning of the app does not affect our paths', async () => {
     const { url } = await serve(
       [LlmModule.forRoot({ engine, models })],
       {},
@@ -554,20 +554,20 @@ describe('bodies', () => {
   const large = JSON.stringify({ ...hello, user: 'x'.repeat(200_000) })
 
   test.each<[what: string, status: number, options: ServeOptions]>([
-    ["is refused by Nest's own parser", 413, {}],
+    ["is rejected by Nest's own parser", 413, {}],
     [
-      'is taken where the limit of that parser is raised',
+      'is accepted when the limit of that parser is raised',
       200,
       { prepare: (app) => void app.useBodyParser('json', { limit: '32mb' }) },
     ],
-    ['is taken with `bodyParser: false`', 200, { bodyParser: false }],
+    ['is accepted with `bodyParser: false`', 200, { bodyParser: false }],
   ])('a body of 200 kB %s', async (_what, status, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models })], {}, options)
 
     await request(server).post(chat).type('json').send(large).expect(status)
   })
 
-  test('with `bodyParser: false`, bodyLimit is the limit', async () => {
+  test('with `bodyParser: false`, bodyLimit applies', async () => {
     const modules = [LlmModule.forRoot({ engine, models, bodyLimit: '100kb' })]
     const { server } = await serve(modules, {}, { bodyParser: false })
 
@@ -587,7 +587,7 @@ describe('streams', () => {
     )
 
     const response = await stream(url, { 'accept-encoding': 'gzip' })
-    // Were frames held back, this would never end.
+    // If frames were buffered, this would never end.
     const texts = await textsOf(response, (text) => text === 'Hello' && open())
 
     expect(texts).toEqual(['Hello', ' there.'])
@@ -619,7 +619,7 @@ interface ServeOptions {
   prepare?(app: NestExpressApplication): void
 }
 
-/** Starts an app with these modules, until the test is over. */
+/** Starts an app with these modules, and closes it after the test. */
 async function serve(
   imports: readonly (DynamicModule | Type)[],
   metadata: Omit<Parameters<typeof Module>[0], 'imports'> = {},
@@ -665,7 +665,7 @@ async function textsOf({ body }: Response, heard: (text: string) => void = () =>
   return texts
 }
 
-/** Says one piece, and the other when the gate is opened. */
+/** Returns an engine that emits one piece of text, and the second piece after `open()`. */
 function twoPieces(): { gated: Engine; open: () => void } {
   const { opened, open } = gate()
   const gated: Engine = {
@@ -694,7 +694,7 @@ function gate(): { opened: Promise<void>; open: () => void } {
   return { opened, open }
 }
 
-/** A logger of Nest that writes nothing. */
+/** Returns a logger for Nest that records its lines and prints nothing. */
 function recorder(): { logger: LoggerService; lines: unknown[][] } {
   const lines: unknown[][] = []
   const at =

@@ -15,13 +15,15 @@ import { LLM } from './llm.tokens.ts'
 /** The options of `createLlm()`, or an existing `Llm`, which the module does not close. */
 export type LlmModuleOptions = (LlmOptions & { readonly llm?: undefined }) | { readonly llm: Llm }
 
-/** Options that Nest needs before it creates providers: they stand beside `useFactory`. */
+/**
+ * Options that Nest needs before it creates providers. With `forRootAsync`, pass them beside `useFactory`.
+ */
 export interface LlmModuleExtras extends LlmRouteOptions {
-  /** Whether all modules can inject the `Llm`, without an import of this one. @default false */
+  /** Whether all modules can inject the `Llm` without importing this module. @default false */
   readonly isGlobal?: boolean | undefined
 }
 
-// For the builder, each key here is an extra.
+// The builder treats each key of this object as an extra option.
 const extras: object = {
   dialects: undefined,
   path: undefined,
@@ -60,8 +62,9 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
   .build()
 
 /**
- * In `imports` of the app's module. Nest's own body parser stops at 100 kB, which is small for prompts: create the
- * app with `bodyParser: false`, or call `app.useBodyParser('json', { limit: '32mb' })`.
+ * Add this to the `imports` of the app's module. Nest's own body parser stops at 100 kB, which is too small
+ * for long prompts. Create the app with `bodyParser: false`, or call
+ * `app.useBodyParser('json', { limit: '32mb' })`.
  */
 @Module({})
 export class LlmModule extends ConfigurableModuleClass implements OnApplicationShutdown {
@@ -80,11 +83,11 @@ export class LlmModule extends ConfigurableModuleClass implements OnApplicationS
   }
 
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {
-    // biome-ignore lint/complexity/noThisInStatic: the builder makes a module of the class that it is called on.
+    // biome-ignore lint/complexity/noThisInStatic: the builder returns a module of the class it is called on.
     return super.forRoot(options)
   }
 
-  /** The last hook of Nest: the server is closed, and all responses are over. */
+  /** Runs as the last hook of Nest, when the server is closed and all responses are over. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close()
   }

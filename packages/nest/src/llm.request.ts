@@ -1,8 +1,8 @@
-/** The request of Express, as Nest hands it on, and what core sees of it. */
+/** Converts the Express request of a Nest handler to the request type of core. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type HttpRequest, type NodeRequestOptions, readNodeRequest } from '@modelmount/core/http'
 
-/** The request of Express, as far as it is used here. */
+/** The fields of an Express request that this package uses. */
 export interface LlmRequest extends IncomingMessage {
   readonly ip?: string | undefined
   readonly path: string
@@ -12,7 +12,7 @@ export interface LlmRequest extends IncomingMessage {
   readonly user?: unknown
 }
 
-/** @param pattern the path of the route, as it is in our table */
+/** @param pattern the path of the route in the route table, without prefixes */
 export const readRequest = (
   req: LlmRequest,
   res: ServerResponse,
@@ -26,7 +26,7 @@ export const readRequest = (
     ...more,
   })
 
-/** Without the prefixes that Nest has put before the pattern. */
+/** Returns the path without the prefixes that Nest has put before the pattern. */
 function pathBelow({ path, route }: LlmRequest, pattern: string): string {
   const depth = route.path.slice(0, -pattern.length).split('/').length
   return `/${path.split('/').slice(depth).join('/')}`

@@ -61,7 +61,7 @@ async function serve(controller: Type, providers: readonly object[] = []) {
     request(app.getHttpServer()).get(path).set(headers)
 }
 
-test('a route answers within its limit, and its headers tell the status', async () => {
+test('a route answers within its limit, and its headers report the limit', async () => {
   const get = await serve(Pages)
 
   const responses = [await get('/hello'), await get('/hello'), await get('/hello')]
@@ -127,7 +127,7 @@ test('a subclass of the guard overrides the rate limit key and the exception', a
   expect(again.body.message).toBe('slower, please')
 })
 
-test('an error of keyGenerator is an exception of Nest with its status', async () => {
+test('an error of keyGenerator becomes a Nest exception with the same status', async () => {
   @Injectable()
   class ByKey extends RateLimitGuard {
     protected override keyGenerator(): never {
@@ -144,11 +144,11 @@ test('an error of keyGenerator is an exception of Nest with its status', async (
   ])
 })
 
-test('a misspelt option is a TypeError of the decorator', () => {
+test('the decorator throws a TypeError for an unknown option', () => {
   expect(() => RateLimit({ subject: () => 'ann' } as never)).toThrow('Unknown option `subject`')
 })
 
-test('an override of the old method name is an error when the app starts', async () => {
+test('an override of the old method name stops the start of the app', async () => {
   @Injectable()
   class ByUser extends RateLimitGuard {
     protected subject({ headers }: LlmRequest) {
@@ -161,7 +161,7 @@ test('an override of the old method name is an error when the app starts', async
   )
 })
 
-test('a field with the old method name limits no request by address', async () => {
+test('a field with the old method name makes requests fail instead of counting by address', async () => {
   @Injectable()
   class ByUser extends RateLimitGuard {
     readonly subject = () => 'user:ann'

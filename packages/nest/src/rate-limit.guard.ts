@@ -1,4 +1,4 @@
-/** Limits for routes of the host app. */
+/** Rate limits for routes of the host app. */
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { createRouteLimit, type LlmError, type RateLimiter, type Reservation } from '@modelmount/core/limits'
 import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable } from '@nestjs/common'
@@ -6,14 +6,15 @@ import { Reflector } from '@nestjs/core'
 import type { LlmRequest } from './llm.request.ts'
 import { RATE_LIMIT, RATE_LIMITER, type RateLimitOptions } from './rate-limit.decorator.ts'
 
-/** A request whose route can settle its actual cost. */
+/** A request that `RateLimitGuard` admitted. Its route can settle the actual cost with `reservation`. */
 export interface LimitedRequest extends LlmRequest {
   reservation?: Reservation
 }
 
 /**
- * Limits the routes of `@UseGuards(RateLimitGuard)`, with the options of `@RateLimit({ … })`. Counts by client address; a subclass that
- * overrides `keyGenerator` counts by other keys. Behind a proxy, tell Express which one to trust: `app.set('trust proxy', 1)`.
+ * Limits the routes of `@UseGuards(RateLimitGuard)`, with the options of `@RateLimit({ … })`. The guard
+ * counts by client address. A subclass can override `keyGenerator` to count by other keys. Behind a proxy,
+ * tell Express which proxies to trust: `app.set('trust proxy', 1)`.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -44,7 +45,10 @@ export class RateLimitGuard implements CanActivate {
     return new HttpException({ statusCode: status, message, error: STATUS_CODES[status] }, status)
   }
 
-  /** Returns the rate limit key of a request, for routes without an own `keyGenerator`. `undefined` is the client's address. */
+  /**
+   * Returns the rate limit key of a request, for routes without their own `keyGenerator`. `undefined` stands
+   * for the client's address.
+   */
   protected keyGenerator(_request: LlmRequest): ReturnType<NonNullable<RateLimitOptions['keyGenerator']>> {
     return undefined
   }
@@ -55,7 +59,7 @@ export class RateLimitGuard implements CanActivate {
       this.#reflector.getAllAndOverride<RateLimitOptions | undefined>(RATE_LIMIT, places) ?? noOptions
     const known = this.#limits.get(options)
     if (known) return known
-    // Fields of a subclass exist only after the constructor of this class.
+    // Checked again, because the fields of a subclass exist only after the constructor of this class.
     this.#refuseOldOverride()
     const isOverridden = this.keyGenerator !== RateLimitGuard.prototype.keyGenerator
     const keyGenerator = (request: LlmRequest) => this.keyGenerator(request)
@@ -68,7 +72,10 @@ export class RateLimitGuard implements CanActivate {
     return limit
   }
 
-  /** Without this error, a guard that overrides the method under its old name would count by address. */
+  /**
+   * Throws if a subclass overrides `keyGenerator` under its old name, `subject`. Otherwise such a guard would
+   * count by address.
+   */
   #refuseOldOverride(): void {
     if ('subject' in this && typeof this.subject === 'function')
       throw new TypeError(`Expected ${this.constructor.name} to override keyGenerator(), got subject()`)

@@ -33,7 +33,7 @@ test('forRoot creates the limiter of the guards', async () => {
   expect([await get(), await get(), await get()]).toEqual([200, 200, 429])
 })
 
-test('forRootAsync creates it with the options of a factory', async () => {
+test('forRootAsync creates the limiter with the options of a factory', async () => {
   const useFactory = async (requestsPerMinute: number) => ({ limits: { requestsPerMinute } })
   const Settings: DynamicModule = {
     module: class {},
@@ -47,7 +47,7 @@ test('forRootAsync creates it with the options of a factory', async () => {
   expect([await get(), await get()]).toEqual([200, 429])
 })
 
-test('a global module serves the guards of other modules', async () => {
+test('a global module provides the limiter for guards of other modules', async () => {
   const limits = { requestsPerMinute: 1 }
   const { get } = await start([RateLimitModule.forRoot({ limits, isGlobal: true }), Feature], [])
 
@@ -64,7 +64,7 @@ test('the module closes its own limiter with the app', async () => {
   expect(close).toHaveBeenCalledOnce()
 })
 
-test('a given limiter is used and not closed', async () => {
+test('an existing limiter is used and not closed', async () => {
   const limiter = await createRateLimiter({ limits: { requestsPerMinute: 1 } })
   const close = vi.spyOn(limiter, 'close')
   const { app, get } = await start([RateLimitModule.forRootAsync({ useFactory: () => ({ limiter }) })])
@@ -78,6 +78,6 @@ test('a given limiter is used and not closed', async () => {
 test.each([
   [{ limit: 5 }, 'Unknown option `limit`'],
   [{ limiter: {}, limits: { requestsPerMinute: 1 } }, 'Expected `limiter` without `limits`'],
-])('wrong options are errors when the app starts: %j', async (options, message) => {
+])('invalid options stop the start of the app: %j', async (options, message) => {
   await expect(start([RateLimitModule.forRoot(options as never)])).rejects.toThrow(message)
 })

@@ -14,13 +14,16 @@ import {
 } from '@nestjs/common'
 import { RATE_LIMITER } from './rate-limit.decorator.ts'
 
-/** The options of `createRateLimiter()`, or an existing limiter such as `llm.limits`, which the module does not close. */
+/**
+ * The options of `createRateLimiter()`, or an existing limiter such as `llm.limits`, which the module does
+ * not close.
+ */
 export type RateLimitModuleOptions =
   | (RateLimiterOptions & { readonly limiter?: undefined })
   | { readonly limiter: RateLimiter }
 
 export interface RateLimitModuleExtras {
-  /** Whether guards of all modules can inject the limiter, without an import of this one. @default false */
+  /** Whether guards of all modules can inject the limiter without importing this module. @default false */
   readonly isGlobal?: boolean | undefined
 }
 
@@ -49,7 +52,7 @@ async function openLimiter({ limiter, ...options }: RateLimitModuleOptions): Pro
   return limiter
 }
 
-/** Goes into the `imports` of the app's module. */
+/** Add this to the `imports` of the app's module. */
 @Module({})
 export class RateLimitModule extends ConfigurableModuleClass implements OnApplicationShutdown {
   readonly #close: () => Promise<void>
@@ -69,7 +72,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnApplic
     return super.forRoot(options)
   }
 
-  /** The last hook of Nest: the server is closed, and all responses are over. */
+  /** Runs as the last hook of Nest, when the server is closed and all responses are over. */
   async onApplicationShutdown(): Promise<void> {
     await this.#close()
   }
