@@ -1,4 +1,5 @@
-// Several app processes on one model: cluster workers beside one, and an app that starts while the model is loaded.
+// Compares several cluster workers on one model with one worker, and times an app that starts while the model
+// is loaded.
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -31,7 +32,7 @@ const many = await startApp(Number(workers))
 try {
   say(`## ${basename(model)}, ${workers} cluster workers, --threads ${threads}, ${slots} slots\n`)
   await describeMachine()
-  // Each connection goes to the next worker: all of them have the model after this.
+  // Connections go to the workers in turn, so all workers have the model after this.
   for (let call = 0; call < 2 * Number(workers); call++)
     for (const side of [one, many]) await ask(side, { prompt: prompt(8), tokens: 1 })
   sayModelProcesses()
@@ -51,7 +52,7 @@ async function startApp(workers) {
   return { ...app, ...question, roots: [app.id] }
 }
 
-/** One copy of the weights is aimed at, for all apps of the machine. */
+/** The target is one model process for all apps of the machine. */
 function sayModelProcesses() {
   if (!knowsProcesses) return
   const count = trees([one.id, many.id]).filter((process) =>
@@ -70,7 +71,7 @@ function together() {
 function restart() {
   const rows = { first: { label: 'first token after the start of an app, ms', oursAtMost: 500 } }
   const run = async (side) => {
-    // However many others run: one of it is enough.
+    // The start of an app does not depend on the number of workers, so one side is enough.
     if (side === one) return {}
     const app = await startApp(0)
     try {

@@ -1,4 +1,5 @@
-// Vectors: several contexts beside one, and the local engine beside another server of the OpenAI API on the same model.
+// Embeddings: compares several contexts with one, and the local engine with another server that has the same
+// model.
 import { basename, dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLlm } from '@modelmount/core'
@@ -9,9 +10,12 @@ import { takeRounds } from './support/rounds.mjs'
 const { values: options } = parseArgs({
   options: {
     model: { type: 'string' },
-    /** The other server, such as http://127.0.0.1:8080, with as many threads and the same model. */
+    /**
+     * URL of the other server, such as http://127.0.0.1:8080. It must have the same model and number of
+     * threads.
+     */
     against: { type: 'string' },
-    /** Its process on this machine, to tell its work from that of others. */
+    /** Process id of the other server. The idle guard does not count its work as a disturbance. */
     'against-pid': { type: 'string' },
     threads: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '7' },
@@ -33,7 +37,7 @@ const many = await open(Number(threads))
 try {
   const theirs = against && { embed: embedOver(against.replace(/\/$/, '')) }
   const pid = options['against-pid'] && Number(options['against-pid'])
-  // Without its process its work would look like that of others.
+  // Without the process id, the guard would count the other server's work as a disturbance.
   const guard = new IdleGuard(!theirs || pid ? [one.id, many.id, ...(pid ? [pid] : [])] : undefined)
 
   say(`## ${basename(path)}, ${textsAtOnce} texts at a time\n`)
@@ -57,7 +61,7 @@ try {
   await Promise.all([one.close(), many.close()])
 }
 
-/** With so many threads, and a context for each. */
+/** Loads the model with this number of threads, and one context per thread. */
 async function open(threads) {
   const llm = await createLlm({ models: dirname(path), local: { threads, keepAlive: 'forever' } })
   await llm.load(model)
@@ -81,7 +85,7 @@ function embedOver(url) {
   }
 }
 
-/** Texts per second, round by round. */
+/** Prints texts per second, and the ratio of both sides per round. */
 async function compare(title, sides, guard) {
   const measures = Object.fromEntries(
     lengths.map((words) => [`${words} words`, { run: (side) => rate(side, words) }]),
@@ -131,7 +135,7 @@ function dot(a, b) {
   return a.reduce((sum, value, index) => sum + value * b[index], 0)
 }
 
-/** Common words, of a token each mostly; no text comes twice. */
+/** Random texts of common words. Most of the words are one token. */
 function textsOf(words) {
   return Array.from({ length: textsAtOnce }, () =>
     Array.from({ length: words }, () => vocabulary[Math.floor(Math.random() * vocabulary.length)]).join(' '),

@@ -1,4 +1,5 @@
-// The local engine beside another server of the OpenAI API that has the same model loaded: speed, fairness and cost.
+// Compares speed, fairness and cost of the local engine with another OpenAI-compatible server that has the
+// same model.
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename } from 'node:path'
@@ -13,20 +14,23 @@ import { serve } from './support/serve.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** The other server, such as http://127.0.0.1:8080. */
+    /** URL of the other server, such as http://127.0.0.1:8080. */
     against: { type: 'string' },
-    /** Its process on this machine: for its CPU time and memory, and to tell its work from that of others. */
+    /** Process id of the other server: for its CPU time and memory, and for the idle guard. */
     'against-pid': { type: 'string' },
     model: { type: 'string' },
     threads: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '8' },
     context: { type: 'string', default: '2048' },
     rounds: { type: 'string', default: '7' },
-    /** The first of 32 tokens that answers are made of: with random weights a model may stop early. */
+    /**
+     * Id of the first of the 32 tokens that answers consist of. Without them, a model with random weights may
+     * stop early.
+     */
     words: { type: 'string', default: '300' },
-    /** Some of the measures, with commas between. */
+    /** Names of measures, separated by commas. */
     only: { type: 'string' },
-    /** Where all numbers are written, too. */
+    /** File that receives all numbers. */
     json: { type: 'string' },
   },
 })
@@ -61,7 +65,7 @@ try {
   await server.stop()
 }
 
-/** All that are named, alone or as a group: `streams` is `streams1`, `streams2` and so on. */
+/** Returns the measures that `--only` names. `streams` selects `streams1`, `streams2` and so on. */
 function choose(all) {
   if (!options.only) return all
   const only = options.only.split(',')
@@ -71,7 +75,7 @@ function choose(all) {
   return Object.fromEntries(chosen)
 }
 
-/** How many words make a prompt of so many tokens. Both servers have to make the same of them. */
+/** Returns a function from prompt tokens to words. Warns if the two servers count different tokens. */
 async function sameWords(...sides) {
   const [ours, theirs] = [await promptShape(sides[0]), await promptShape(sides[1])]
   if (ours.frame !== theirs.frame || ours.perWord !== theirs.perWord)

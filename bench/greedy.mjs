@@ -1,4 +1,4 @@
-// Whether greedy answers of the built-in model are llama.cpp's, token by token: ours against those of its own server.
+// Compares greedy answers of the built-in model with those of llama-server, token by token.
 import { parseArgs } from 'node:util'
 import { modelPath } from '@modelmount/tiny-model'
 import { printTable, say } from './support/measure.mjs'
@@ -7,10 +7,10 @@ import { serve } from './support/serve.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** A llama-server that has the built-in model loaded, such as http://127.0.0.1:8080. */
+    /** URL of a llama-server that has the built-in model loaded, such as http://127.0.0.1:8080. */
     against: { type: 'string' },
     threads: { type: 'string', default: '1' },
-    /** The most of each answer. */
+    /** Maximum tokens per answer. */
     tokens: { type: 'string', default: '128' },
   },
 })
@@ -43,8 +43,8 @@ function compare(question, mine, other) {
 }
 
 /**
- * The same tokens up to the difference, read by theirs as one prompt and not one after the other: how far its own
- * odds move by that is how far rounding goes.
+ * Lets llama-server evaluate all tokens before the difference as one prompt, and returns its log
+ * probabilities of both tokens. Their change shows the size of rounding errors.
  */
 async function readAtOnce({ mine, other, answer }) {
   const again = await complete([...other.prompt, ...other.answer.slice(0, answer)], 1)
@@ -80,12 +80,12 @@ function report(results) {
     )
 }
 
-/** Next to nothing between two tokens is rounding. */
+/** Log probabilities of the tokens. A tiny distance between them means that rounding decides. */
 function oddsOf({ top_logprobs: odds } = { top_logprobs: [] }, ...tokens) {
   return tokens.map((token) => odds.find(({ id }) => id === token)?.logprob.toFixed(4) ?? '–').join(' / ')
 }
 
-/** Its prompt's and its answer's tokens, with the one that ended it. */
+/** Tokens of the prompt and of the answer, including the token that ended the answer. */
 async function ours(prompt) {
   const answer = await post(`${server.url}/api/generate`, {
     model: 'tiny-chat',

@@ -1,4 +1,5 @@
-// Eight streams of a model while what has to be refused is sent to another one, and to the same: their longest gaps.
+// Measures the longest gaps of eight streams while hostile requests go to another model, or to the same
+// model.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,16 +17,16 @@ import { start } from './support/serve.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** A GGUF file: the streams are of this model. */
+    /** GGUF file of the model that generates the streams. */
     model: { type: 'string' },
     threads: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '7' },
-    /** Of each answer; enough for 20 seconds. */
+    /** Tokens per answer. The default takes about 20 seconds. */
     tokens: { type: 'string', default: '170' },
     words: { type: 'string', default: '300' },
-    /** Some of what is sent, with commas between. */
+    /** Kinds of hostile input, separated by commas. */
     only: { type: 'string' },
-    /** Where all numbers are written; rounds that are there already are counted in. */
+    /** File that receives all numbers. Rounds that it already contains are kept and counted. */
     json: { type: 'string' },
   },
 })
@@ -33,9 +34,9 @@ const { model, threads, json } = options
 if (!model) throw new Error('Say --model file.gguf')
 
 const streams = 8
-/** Between two hostile calls, in milliseconds. */
+/** Pause between two hostile calls, in milliseconds. */
 const breath = 100
-/** A hostile call that was broken off is over by then, in milliseconds. */
+/** Time after which the server has ended an aborted hostile call, in milliseconds. */
 const rest = 1_000
 
 const folder = await mkdtemp(join(tmpdir(), 'hostile-'))
@@ -53,7 +54,7 @@ try {
     'own-grammar': sending(speaking.model, 'grammar'),
     control: {},
   })
-  // Both are loaded before anything is measured: that would be another question.
+  // Loads both models now, so that no sample includes the load.
   await ask(speaking, { prompt: prompt(8), tokens: 1 })
   const { how } = await call({ model: hostile, messages: [{ role: 'user', content: 'Hello' }] })
   if (how !== '200') throw new Error(`The other model says ${how}.`)
@@ -69,7 +70,7 @@ try {
   await rm(folder, { recursive: true })
 }
 
-/** An app with two models. */
+/** Starts an app with two models. */
 async function open() {
   await writeFile(file, withHostileTemplate(await readFile(modelPath)))
   const local = { threads: Number(threads), contextSize: 2_048, parallel: streams, keepAlive: 'forever' }
@@ -77,7 +78,7 @@ async function open() {
   return start([app, JSON.stringify({ workers: 0, models: [model, file], local })])
 }
 
-/** Each input after the other, over and over. */
+/** Returns the inputs of one kind in turn, without end. */
 function sending(model, kind) {
   const inputs = Object.entries(hostileInputs[kind])
   const forever = (function* () {
@@ -97,7 +98,7 @@ function choose(all) {
   )
 }
 
-/** Who is first changes from round to round. */
+/** Each round begins with another kind. */
 async function takeRounds(kinds, speaking, guard) {
   const names = Object.keys(kinds)
   const samples = json && existsSync(json) ? JSON.parse(readFileSync(json, 'utf8')).samples : {}
@@ -113,7 +114,7 @@ async function takeRounds(kinds, speaking, guard) {
   return samples
 }
 
-/** What is sent is sent while all speak. */
+/** Sends the hostile calls only while all streams are generating. */
 async function sample(speaking, { next }) {
   const tokens = Number(options.tokens)
   const done = new AbortController()
@@ -137,7 +138,7 @@ async function sample(speaking, { next }) {
   return { longest: Math.max(...gaps), p99: percentile(gaps, 0.99), middle: median(gaps), rate, calls }
 }
 
-/** One call at a time, until nobody speaks any more; those that had an answer by then. */
+/** Sends one call at a time until the signal aborts. Returns the calls that had ended by then. */
 async function send(next, signal) {
   const calls = []
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-// Whether the odds of a model's tokens are llama.cpp's: ours, in process, against those of its own server.
+// Compares the log probabilities of our in-process engine with those of llama-server.
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLlm } from '@modelmount/core'
@@ -8,12 +8,12 @@ import { questions } from './support/questions.mjs'
 
 const { values: options } = parseArgs({
   options: {
-    /** A GGUF file. */
+    /** GGUF file of the model. */
     model: { type: 'string', default: modelPath },
-    /** A llama-server that has the same model loaded, such as http://127.0.0.1:8080. */
+    /** URL of a llama-server that has the same model loaded, such as http://127.0.0.1:8080. */
     against: { type: 'string' },
     threads: { type: 'string', default: '1' },
-    /** The most of each answer. */
+    /** Maximum tokens per answer. */
     tokens: { type: 'string', default: '64' },
   },
 })
@@ -22,9 +22,9 @@ if (!options.against)
 const theirUrl = options.against.replace(/\/$/, '')
 const model = basename(options.model, '.gguf')
 const limit = Number(options.tokens)
-/** Of the likeliest tokens. */
+/** How many of the likeliest tokens are compared. */
 const count = 5
-/** In natural logarithms. */
+/** Largest difference that is not listed, in natural logarithms. */
 const tolerance = 0.02
 
 const llm = await createLlm({
@@ -43,7 +43,9 @@ try {
   await llm.close()
 }
 
-/** Behind a token that differs nothing is the same any more: its own odds are the last that are compared. */
+/**
+ * Compares up to the first token that differs, inclusive. After it, the two answers have different contexts.
+ */
 function compare(mine, other) {
   const differs = mine.findIndex((token, at) => token.id !== other[at]?.id)
   const until = differs === -1 ? Math.min(mine.length, other.length) : differs + 1
@@ -52,8 +54,8 @@ function compare(mine, other) {
 }
 
 /**
- * Where the odds are far apart: all tokens before, read by both as one prompt and not one after the other. That is
- * other code, and what a server's own odds move by is how far rounding goes.
+ * For positions with a large difference, both servers evaluate all earlier tokens as one prompt. That runs
+ * other kernels, so the change in a server's own log probabilities shows the size of rounding errors.
  */
 async function readAtOnce(prompt, { mine, other, distances }) {
   const positions = new Set(distances.filter(isFar).map(({ at }) => at))
@@ -71,7 +73,10 @@ function isFar({ distance }) {
   return distance > tolerance
 }
 
-/** Of each token that one of both has among its likeliest. What the other does not tell is not above its last. */
+/**
+ * Distances for all tokens that either side lists. A token that one side does not list counts as its least
+ * likely one.
+ */
 function distancesOf(mine, other = { top: [] }, at) {
   const ids = new Set([...mine.top, ...other.top].map(({ id }) => id))
   return [...ids].map((id) => {
@@ -124,7 +129,7 @@ function print(title, distances) {
   )
 }
 
-/** With a seed nothing is used of what was read before in other pieces. */
+/** The seed keeps the engine from reusing KV state that was evaluated in other pieces. */
 async function ours(prompt, maxTokens) {
   const input = { kind: 'text', prompt: [prompt], template: false }
   const generation = await llm.generate(
@@ -136,7 +141,7 @@ async function ours(prompt, maxTokens) {
   return tokens
 }
 
-/** Without the token that ended it: ours is not told. */
+/** Omits the token that ended the answer, because our engine does not report it. */
 async function theirs(prompt, most) {
   const answer = await post('/completion', {
     prompt,

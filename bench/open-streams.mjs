@@ -1,4 +1,4 @@
-// What many streams that are open at once cost a server: memory for each, and how long its event loop is held up.
+// Measures what 1,000 open streams cost a server: memory per stream, CPU and the delay of the event loop.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openStream } from './support/client.mjs'
 import {
@@ -13,7 +13,7 @@ import {
 
 const streams = 1_000
 const openedAtOnce = 50
-/** Longer than anybody reads: what is measured has no end in it. */
+/** Tokens per stream: more than are read, so that no stream ends during the measurement. */
 const tokens = 400
 const settleMs = 1_000
 const measureMs = 3_000
@@ -33,7 +33,9 @@ for (let round = 0; round < rounds; round++) {
 }
 report()
 
-/** In a new process each time: memory that streams before have left behind would hide what these take. */
+/**
+ * Starts a new process each time, because memory that earlier streams left behind would falsify the result.
+ */
 async function measure(name) {
   const server = await startServer(name, { tokens, pace: 'timer' }, ['--expose-gc'])
   const open = []
@@ -73,7 +75,7 @@ async function measure(name) {
   }
 }
 
-/** A few at a time, so that no connection is refused for a full backlog. */
+/** Opens a few streams at a time, so that the backlog of the server never fills. */
 async function openStreams(port, count, open) {
   while (open.length < count) {
     const missing = Math.min(openedAtOnce, count - open.length)

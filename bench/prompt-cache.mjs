@@ -1,4 +1,5 @@
-// The prompt cache: how long the first token takes warm, beside cold, and what is left of it with many conversations.
+// Prompt cache: compares the time to the first token with and without the cache, and counts hits with many
+// conversations.
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -19,16 +20,16 @@ const { values: options } = parseArgs({
     model: { type: 'string' },
     threads: { type: 'string', default: '1' },
     parallel: { type: 'string', default: '4' },
-    /** Of what prompts begin with. */
+    /** Tokens of the system text, which is cached. */
     tokens: { type: 'string', default: '2000' },
-    /** Of each question behind that. */
+    /** Tokens of the question after the system text. */
     question: { type: 'string', default: '30' },
     rounds: { type: 'string', default: '5' },
     conversations: { type: 'string', default: '40' },
     budget: { type: 'string', default: '1.5gb' },
-    /** `on` or `off`; else as it is by default. */
+    /** `on` or `off`. @default the engine's default */
     'flash-attention': { type: 'string' },
-    /** `warm` or `conversations`. */
+    /** `warm` or `conversations`. @default both */
     only: { type: 'string' },
   },
 })
@@ -36,7 +37,7 @@ if (!options.model) throw new Error('Say --model file.gguf')
 const model = basename(options.model, '.gguf')
 const attention = options['flash-attention']
 const [tokens, question, parallel] = [options.tokens, options.question, options.parallel].map(Number)
-/** Of each answer that is compared. */
+/** Tokens of each answer that is compared. */
 const answerTokens = 16
 
 const vocabulary =
@@ -71,7 +72,7 @@ try {
   await llm.close()
 }
 
-/** Warm, from where it was read and from a file; with a seed; and for others, who have to begin anew. */
+/** Times the first token: cold, cached in a slot, with a seed, cached in a file, and for other tenants. */
 async function compareWarm(words, guard) {
   const names = [
     'cold',
@@ -103,7 +104,7 @@ async function compareWarm(words, guard) {
   printTable(['first token', 'tokens read from the cache', 'takes', 'of cold', 'half of the rounds'], rows)
 }
 
-/** Of a text that nobody has asked before. */
+/** Measures one round with a new text. */
 async function takeRound(words) {
   const text = textOf(words)
   const times = {}
@@ -127,7 +128,10 @@ async function takeRound(words) {
   return { times, reads, prefix: cold.usage.cacheWriteTokens['1h'] }
 }
 
-/** One after the other, around and around: first all cold, then all again, without and with a seed; then each in a cold run. */
+/**
+ * Sends all conversations in turn: cold, again, and again with a seed. Then a new tenant sends each of them
+ * for comparison.
+ */
 async function compareConversations(words) {
   const count = Number(options.conversations)
   const all = Array.from({ length: count }, (_, index) => ({
@@ -190,7 +194,7 @@ async function ask(text, { tenant, question = questionOf(), limit, seed }) {
       input: { kind: 'chat', messages },
       maxTokens: limit,
       returnTokens: true,
-      // With random weights a model may stop early.
+      // A model with random weights may stop early.
       sampling: { ...sampling, ignoreEos: true },
     },
     { signal: new AbortController().signal, caller: { id: tenant } },
@@ -198,7 +202,7 @@ async function ask(text, { tenant, question = questionOf(), limit, seed }) {
   for await (const event of generation) {
     if (event.type === 'end') {
       const { usage, timings } = event
-      // Text may come later than its token: half a character is none.
+      // Text may arrive later than its token, because a token can end within a character.
       const ms = performance.now() - startedAt - (limit === 1 ? 0 : timings.generateMs)
       return { ms, usage, tokens: event.tokens.slice(usage.inputTokens) }
     }
@@ -206,7 +210,7 @@ async function ask(text, { tenant, question = questionOf(), limit, seed }) {
   throw new Error('The answer did not end.')
 }
 
-/** So that the beginning has as many tokens as are wanted. */
+/** Returns how many words a system text of `--tokens` tokens needs. */
 async function wordsFor() {
   const count = async (words) => {
     const messages = [{ role: 'system', content: [{ type: 'text', text: textOf(words) }] }]
@@ -218,7 +222,7 @@ async function wordsFor() {
   return Math.round((tokens - few) / perWord) + 100
 }
 
-/** Begins like no other. */
+/** A text with a unique beginning. */
 function textOf(words) {
   return `${unique()} ${Array.from({ length: words }, (_, at) => vocabulary[(at * at + at) % vocabulary.length]).join(' ')}`
 }
@@ -234,7 +238,7 @@ function unique() {
   return String(Math.random()).slice(2, 10)
 }
 
-/** What lies on the RAM disk, if there is one. */
+/** Number and bytes of the cached states on the RAM disk. 0 without a RAM disk. */
 function kept() {
   const ramDisk = '/dev/shm'
   const [{ processId }] = llm.loaded()

@@ -1,4 +1,4 @@
-// A pull from a registry on this machine, beside `curl | tee FILE | sha256sum` of the same blob.
+// Compares a pull from a registry on this machine with `curl | tee FILE | sha256sum` of the same blob.
 import { execFileSync, fork } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ try {
   await describeMachine()
   if (!guard.isOn) say('WARNING: the idle guard is off.')
   say('')
-  // What is read first comes from the disk.
+  // Warms up the page cache: the first read comes from the disk.
   await pipe(large)
   await pull(small)
   const measures = { [large.name]: { run: (side) => side.seconds() } }
@@ -69,7 +69,7 @@ try {
   await registry.close()
 }
 
-/** Seconds, from its first request to its manifest on disk. */
+/** Returns the seconds from the first request until the manifest is on disk. */
 async function pull({ name }) {
   const process = fork(child, [`${registry.host}/library/${name}`])
   const [{ ms, peakMb }] = await once(process, 'message')
@@ -89,7 +89,7 @@ async function pipe({ url, digest }) {
   return seconds
 }
 
-/** A model whose weights are noise. */
+/** Uploads a model of random bytes. */
 async function publish(name, size) {
   const [weights, config] = [randomBytes(size * 1e6), Buffer.from('{}')]
   const layer = (mediaType, bytes) => ({

@@ -1,4 +1,5 @@
-// What a check of `rateLimit` costs in memory, beside express-rate-limit's: both as Express calls them, with 10,000 clients in turn.
+// Compares the CPU time of one check of `rateLimit`, with limits in memory, with express-rate-limit. 10,000
+// clients take turns.
 import { EventEmitter } from 'node:events'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { rateLimit } from '@modelmount/express'
@@ -10,7 +11,7 @@ const checks = 40_000
 const clients = 10_000
 const aim = 1.5
 
-// Nobody is refused, and what nobody settles is settled when the answer is over.
+// The limits reject no request. Reservations are settled when the response closes.
 const generous = { requestsPerMinute: 1_000_000 }
 const ours = async (limits) => rateLimit(await createRateLimiter({ limits }))
 const sides = {
@@ -38,7 +39,7 @@ const sides = {
 }
 
 const addresses = Array.from({ length: clients }, (_, index) => `10.0.${index >> 8}.${index & 255}`)
-/** As much of Express as both touch. */
+/** The part of an Express request that both middlewares use. */
 const requestFrom = (ip) => ({ ip, headers: {}, app: { get: () => false }, socket: { remoteAddress: ip } })
 class Answer extends EventEmitter {
   headers = new Map()

@@ -1,4 +1,4 @@
-// How much CPU a server spends on one streamed token, ours against a handler written by hand.
+// Compares the CPU time per streamed token of our server with that of a hand-written handler.
 import { openConnection } from './support/client.mjs'
 import { describeMachine, median, printTable, quartiles, say, startServer } from './support/measure.mjs'
 
@@ -61,7 +61,7 @@ async function prepare({ label, name }, pace) {
   }
 }
 
-/** Only then is it the same work. Ids and dates differ, and how frames fall into chunks is the server's own affair. */
+/** Checks that all contestants send the same frames, apart from ids, dates and the division into chunks. */
 function assertSameBytes(runners) {
   const bodies = runners.map(({ sample }) =>
     sample
@@ -80,7 +80,7 @@ function assertSameBytes(runners) {
   }
 }
 
-/** Ratios are taken round by round, so that what slows the machine for a while slows both. */
+/** Computes ratios per round, so that a slow phase of the machine affects both sides. */
 function report(title, runners) {
   const [bare] = runners
   const rows = runners.map(({ label, results }) => {

@@ -1,5 +1,6 @@
-// Puts a build of the engine that this repository leaves out (see `overrides` in package.json) over its empty
-// package. Without an argument, the one of this machine. To be run again after each `npm ci`.
+// Installs a build of node-llama-cpp that this repository replaces with an empty package (`overrides` in
+// package.json). The argument names the build. Without one, the script takes the build for this machine. Run
+// it again after each `npm ci`.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// Packs every public package as npm would publish it, and looks at it as a stranger would.
+// Packs every public package as npm would publish it, then checks exports and types with publint and attw.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ try {
   for (const [index, tarball] of tarballs.entries()) {
     const { exports } = JSON.parse(readFileSync(join('packages', names[index], 'package.json'), 'utf8'))
     run('npx', 'publint', 'run', tarball, '--strict')
-    // A package of commands has no types to check.
+    // A package without a main entry point, such as the CLI, has no types to check.
     if ('.' in exports) {
       const unchecked = Object.keys(exports).filter((door) => /\.gguf$|model-process$/.test(door))
       run('npx', 'attw', tarball, '--profile', 'esm-only', '--exclude-entrypoints', ...unchecked, './none')

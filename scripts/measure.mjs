@@ -1,5 +1,6 @@
-// Measures of the source tree, as a Markdown table: node scripts/measure.mjs [another checkout to compare with]
-// Needs `npm ci` and `npm run build` in each checkout. The model look-ups of a call are counted while the built-in model answers.
+// Prints measures of the source tree as a Markdown table: node scripts/measure.mjs [another checkout]
+// With another checkout, the table compares both. Each checkout needs `npm ci` and `npm run build`, because the
+// script runs the built-in model to count the model look-ups of a call.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -82,7 +83,7 @@ function countBy(keys) {
   return counts
 }
 
-/** Groups of files that import each other, types included. */
+/** Counts groups of files that import each other, including type imports. */
 function countCycles(sources) {
   const known = new Set(sources)
   const imports = new Map(
@@ -119,7 +120,7 @@ function countCycles(sources) {
   return cycles
 }
 
-/** A schema and the type that is inferred from it are one declaration. */
+/** Counts no constants: a schema and the type that is inferred from it have one name. */
 const declaredTypes = (tree) =>
   tree.statements.flatMap((node) =>
     ts.isTypeAliasDeclaration(node) ||
@@ -144,7 +145,7 @@ function longFunctions(tree) {
   return found
 }
 
-/** What the events of a streamed chat pass, in the files of its way. */
+/** Counts the iterators that the events of a streamed chat pass through, in a fixed list of files. */
 function readIterators(root) {
   const way = [
     'util/read-ahead.ts',
@@ -178,7 +179,7 @@ function countPrivateWords(root) {
     .reduce((sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(privateWords)?.length ?? 0), 0)
 }
 
-/** Lines with code on them: neither blank nor of comments alone. */
+/** Counts lines that contain code, without blank lines and lines of comments alone. */
 function countCode(files) {
   return files.reduce((sum, file) => {
     const text = readFileSync(file, 'utf8')

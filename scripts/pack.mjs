@@ -1,6 +1,6 @@
 // Packs packages for npm and prints the paths of the tarballs: node scripts/pack.mjs <into> <package>...
-// Core is bundled, since an app waits for each file that it loads, and zod alone has a hundred. Only the tarball has the bundle:
-// the repository runs the output of tsc, so that no test runs code older than its source.
+// Core is bundled, because an app waits for each file that it loads, and zod alone has a hundred. Only the
+// tarball contains the bundle. The repository runs the output of tsc, so that no test runs old code.
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,13 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
 
-/** The dependency that becomes a part of the bundle. */
+/** The dependency that is included in the bundle. */
 const inlined = 'zod'
 const processes = 'dist/engine/local/model-process'
-/** Small modules that nearly every entry point loads become one chunk: each chunk is a file that an app waits for. */
+/**
+ * Small modules that nearly every entry point loads. They become one chunk, because an app waits for each
+ * file.
+ */
 const shared =
   /dist\/(errors|units|options\/check|engine\/(events|request)|limits\/(bucket|demand|headers))\.js$/
 
@@ -41,7 +44,8 @@ async function stageCore() {
     cpSync(file, join(stage, relative(core, file)))
 
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
-  // Two bundles: the app and its model processes share no object. Each lies where its code looks for its other files.
+  // Two bundles, because the app and its model processes share no objects. Code finds other files relative to
+  // its bundle.
   const names = entryPoints.map((entryPoint) => entryPoint.default.replace(/^\.\/dist\/|\.js$/g, ''))
   await bundle('dist', names, external)
   await bundle(processes, ['main', ...startedIn(join(core, processes))], external)
@@ -54,7 +58,7 @@ async function bundle(folder, entries, external) {
   await build.write({ dir: join(stage, folder), codeSplitting })
 }
 
-/** The declaration files that the given ones import, and themselves. */
+/** The given declaration files, and all that they import. */
 function declarationsFrom(files, found = new Set()) {
   for (const file of files) {
     if (found.has(file)) continue
@@ -68,7 +72,7 @@ function declarationsFrom(files, found = new Set()) {
   return found
 }
 
-/** The workers and processes that start from a file of the folder. */
+/** Names of the files that the code of the folder starts as workers or processes. */
 function startedIn(folder) {
   const files = readdirSync(folder).filter((file) => file.endsWith('.js'))
   const code = files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n')

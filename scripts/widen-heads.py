@@ -1,6 +1,6 @@
-"""Widens the attention heads of a llama GGUF with zeros; what the model computes stays the same, up to rounding.
+"""Widens the attention heads of a llama GGUF with zeros. The output stays the same, up to rounding.
 
-llama.cpp's AVX-512 kernels take 64 numbers at a time and fall back to single ones for shorter heads.
+llama.cpp's AVX-512 kernels process 64 numbers at a time, but shorter heads one number at a time.
 
     pip install gguf numpy
     python scripts/widen-heads.py narrow.gguf wide.gguf 64
@@ -21,7 +21,7 @@ rotated = "llama.rope.dimension_count"
 
 
 def widen(name: str, weights: np.ndarray) -> np.ndarray | None:
-    """The same weights with zeros for the new part of each head; None where there are no heads."""
+    """Returns the weights with zeros in the new part of each head, or None for tensors without heads."""
     if "attn_output." in name:
         wide = np.zeros((weights.shape[0], heads, width), np.float32)
         wide[:, :, :narrow] = weights.reshape(-1, heads, narrow)
@@ -29,7 +29,7 @@ def widen(name: str, weights: np.ndarray) -> np.ndarray | None:
     count = heads if "attn_q." in name else kv_heads if "attn_k." in name or "attn_v." in name else 0
     if count == 0:
         return None
-    # Scores are divided by the root of the width.
+    # llama.cpp divides scores by the square root of the width. The query weights compensate for the new width.
     scale = np.sqrt(width / narrow) if "attn_q." in name else 1
     wide = np.zeros((count, width, weights.shape[1]), np.float32)
     wide[:, :narrow] = weights.reshape(count, narrow, -1) * np.float32(scale)
@@ -48,7 +48,7 @@ writer.add_key_length(width)
 writer.add_value_length(width)
 writer.add_rope_dimension_count(width)
 
-# All of a head has to be rotated; these factors give the old part the angles that it was trained with.
+# RoPE must rotate the whole head. These factors give the old part the angles that it was trained with.
 pair = np.arange(width // 2)
 factors = fields["llama.rope.freq_base"] ** (2 * pair / narrow - 2 * pair / width)
 writer.add_tensor("rope_freqs.weight", np.where(pair < narrow // 2, factors, 1).astype(np.float32))

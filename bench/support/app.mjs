@@ -1,4 +1,5 @@
-// An app with the Express adapter, in as many cluster workers as are asked for; in none of them, it is all in one process.
+// An Express app with `llmRouter`, in a number of cluster workers. With 0 workers, it runs in a single
+// process.
 import cluster from 'node:cluster'
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
@@ -40,7 +41,7 @@ function announce(port) {
   process.stdout.write(`Listening on http://127.0.0.1:${port}\n`)
 }
 
-/** Told to stop, or the bench is gone. */
+/** Calls `leave` on SIGTERM, or when the benchmark has ended. */
 function whenLeft(leave) {
   process.once('SIGTERM', leave)
   process.once('disconnect', leave)

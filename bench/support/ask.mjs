@@ -1,19 +1,20 @@
-// Asking a server of the OpenAI API: one streamed answer, and when each of its tokens came.
+// Client of an OpenAI-compatible server: requests a streamed answer and records when each token arrives.
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { basename } from 'node:path'
 import { Spoilt } from './idle-guard.mjs'
 
 /**
- * What every question about this model says.
- * @param firstWord of 32 tokens that answers are made of: with random weights a model may stop early
+ * The fields that every request for this model has.
+ * @param firstWord id of the first of the 32 tokens that answers consist of: a model with random weights may
+ * stop early
  */
 export const toQuestion = (file, firstWord) => ({
   model: basename(file, '.gguf'),
   bias: Object.fromEntries(Array.from({ length: 32 }, (_, index) => [firstWord + index, 100])),
 })
 
-/** Exactly so many tokens. Throws `Spoilt` when there are fewer. */
+/** Requests exactly this number of tokens. Throws `Spoilt` if the answer has fewer. */
 export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken = () => {} }) {
   const startedAt = performance.now()
   const response = await post(`${url}/v1/chat/completions`, {
@@ -24,7 +25,7 @@ export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken 
     stream_options: { include_usage: true },
     ...{ temperature: 0.8, top_k: 40, top_p: 0.95, min_p: 0.05, seed },
     logit_bias: bias,
-    // Nobody says whether to think: left out, llama-server would say so to the template.
+    // null leaves reasoning to the template. Without the field, llama-server would pass its own value.
     chat_template_kwargs: { enable_thinking: null },
   })
   const times = []
@@ -45,10 +46,12 @@ export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken 
   return { first: times[0] - startedAt, times, promptTokens: usage.prompt_tokens, fingerprint }
 }
 
-/** Never the same twice, from its first word on: no part of it has been read before. */
+/** A prompt with a unique first word, so that no cached prompt matches. */
 export const prompt = (words) => `${String(Math.random()).slice(2, 8)} ${text(words)}`
 
-/** How many tokens the server makes of no words and of each further one. Warms it up, too. */
+/**
+ * Returns the server's tokens per word, and the tokens of a prompt without words. Also warms the server up.
+ */
 export async function promptShape(side) {
   const few = await ask(side, { prompt: prompt(10), tokens: 1 })
   const many = await ask(side, { prompt: prompt(110), tokens: 1 })
@@ -56,14 +59,14 @@ export async function promptShape(side) {
   return { perWord, frame: few.promptTokens - 10 * perWord }
 }
 
-/** What it calls its version, if anything. */
+/** The `system_fingerprint` of the server. */
 export async function fingerprintOf(side) {
   const { fingerprint = 'no name' } = await ask(side, { prompt: prompt(10), tokens: 1 })
   return fingerprint
 }
 
 async function post(url, body) {
-  // A connection for each call: not every server keeps one that it says it keeps.
+  // A new connection per call: some servers close connections that they announce as kept alive.
   const sent = request(url, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } })
   sent.end(JSON.stringify(body))
   const [response] = await once(sent, 'response')

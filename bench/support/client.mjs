@@ -1,4 +1,4 @@
-// A client that does as little as it can: a raw socket, and no parser behind it.
+// A client with as little work as possible: a raw socket without a parser.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
@@ -16,7 +16,7 @@ const request = (port) => {
 
 const lastChunk = Buffer.from('\r\n0\r\n\r\n')
 
-/** A connection that is kept. `ask()` resolves with the raw answer when it is whole. */
+/** Opens a connection that is kept alive. `ask()` resolves with the raw response when it is complete. */
 export async function openConnection(port) {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
@@ -41,7 +41,7 @@ export async function openConnection(port) {
   }
 }
 
-/** An answer that is read, counted and thrown away, until it is closed. */
+/** Opens a stream whose bytes are counted and discarded until it is closed. */
 export async function openStream(port) {
   const stream = { bytes: 0, closed: false, close: () => socket.destroy() }
   const socket = connect({ port, host: '127.0.0.1', onread: { buffer: Buffer.alloc(4_096), callback } })

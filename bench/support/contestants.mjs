@@ -1,5 +1,5 @@
-// Who is compared: four ways to serve the same streamed answer. `pace` says what lies between two
-// tokens: `none`, a `turn` of the event loop, or a `timer` of 50 to 100 ms.
+// The contestants: four ways to serve the same streamed answer. `pace` is the pause between two tokens:
+// `none`, a `turn` of the event loop, or a `timer` of 50 to 100 ms.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -12,9 +12,9 @@ import express from 'express'
 const words = [' the', ' model', ' answers', ',', ' and', ' "quotes"', ' cost', ' an', ' escape', '.\n']
 const delays = Array.from({ length: 51 }, (_, index) => 50 + index)
 
-/** Each returns a `RequestListener`. */
+/** Each function returns a `RequestListener`. */
 export const contestants = {
-  /** The least that an honest server does by hand, and the tokens cost it nothing. */
+  /** A hand-written handler with the least possible work. Its tokens are in an array. */
   bare: ({ tokens, pace }) => {
     const said = textsOf(tokens)
     const delayMs = turns(delays)
@@ -40,7 +40,7 @@ export const contestants = {
     })
   },
 
-  /** By hand again, but with the engine that ours has, to tell its cost from ours. */
+  /** The hand-written handler with tokens from our scripted engine, to separate the cost of the engine. */
   'bare + engine': (script) => {
     const engine = engineFor(script)
     return serveByHand(async (res, frames, request) => {
@@ -79,7 +79,7 @@ function engineFor({ tokens, pace }) {
   return { ...engine(), generate: (request, call) => engine().generate(request, call) }
 }
 
-/** A turn of the event loop before each event, by the leanest iterator there is. */
+/** Waits for a turn of the event loop before each event. A plain iterator costs less than a generator. */
 const yielding = (engine) => ({
   ...engine,
   generate(request, call) {
@@ -95,7 +95,10 @@ const yielding = (engine) => ({
   },
 })
 
-/** Reads the body, sends the headers, and hands over what makes the frames: ours, byte for byte. */
+/**
+ * Reads the body, sends the headers, and calls `answer` with a renderer whose frames equal ours byte for
+ * byte.
+ */
 const serveByHand = (answer) => (req, res) => {
   let body = ''
   req.setEncoding('utf8')
@@ -134,7 +137,7 @@ const id = () => randomBytes(16).toString('base64url').slice(1)
 
 const textsOf = (count) => Array.from({ length: count }, (_, index) => words[index % words.length])
 
-/** One after the other, and again from the first. */
+/** Returns the items in turn, and starts again after the last one. */
 function turns(items) {
   let index = 0
   return () => items[index++ % items.length]

@@ -1,24 +1,26 @@
-// What the bench of the engine measures. Each measure asks one server and returns numbers for its rows; a row says
-// what is aimed at: for our part of theirs (`atLeast`, `atMost`), or for ours alone (`oursAtMost`).
+// The measures of the engine benchmark. Each measure calls one server and returns numbers for its rows. A row
+// may have a target: for the ratio of ours to theirs (`atLeast`, `atMost`), or for our own number
+// (`oursAtMost`).
 import { statSync } from 'node:fs'
 import { ask, prompt } from './ask.mjs'
 import { median } from './measure.mjs'
 import { cpuSeconds, memoryBytes, trees } from './processes.mjs'
 
 const shortPrompt = () => prompt(8)
-/** In tokens. */
+/** Lengths of prompts, in tokens. */
 export const promptLengths = [100, 500, 1_500]
 const longest = promptLengths.at(-1)
-/** Tokens of each answer by the number of answers side by side. */
+/** Tokens per answer, by the number of parallel answers. */
 const streamTokens = { 1: 160, 2: 48, 4: 24, 8: 24, 16: 12 }
 export const streamCounts = Object.keys(streamTokens).map(Number)
 
-/** With less than this, a token costs less than the way around it. */
+/** Below 64 MiB, the work around a token costs more than the token. */
 export const isTinyModel = (file) => statSync(file).size < 2 ** 26
 
 /**
- * @param how `isTiny`: overhead is all there is; samples are longer, and answers side by side hardly overlap.
- * `wordsFor`: how many words make a prompt of so many tokens. `slots`: how many answers go side by side.
+ * @param how `isTiny`: only overhead is measured. Samples are longer, because parallel answers hardly
+ * overlap. `wordsFor`: the number of words for a number of prompt tokens. `slots`: the number of parallel
+ * answers.
  */
 export const measures = (how) => ({
   short: firstTokens(how),
@@ -169,21 +171,21 @@ const calls = ({ isTiny }) => ({
   },
 })
 
-/** When one fails, the others must not go on beside what is measured next. */
+/** Waits for all promises even if one fails, so that none of them runs during the next measure. */
 async function allOf(promises) {
   await Promise.allSettled(promises)
   return Promise.all(promises)
 }
 
-/** A tiny model would be through before anything can be measured. */
+/** A tiny model would finish before anything can be measured. */
 const scaled = (count, isTiny) => (isTiny ? 8 * count : count)
 
 const toRows = (items, toRow) => Object.assign({}, ...items.map(toRow))
 
-/** Not a number where nobody knows the processes. */
+/** NaN if the processes are not known. */
 const usedBy = ({ roots }, measure) => (roots ? measure(trees(roots)) : Number.NaN)
 
-/** From when the last of them has begun until the first of them ends. */
+/** Uses the time from the start of the last answer to the end of the first one. */
 export function whileAllSpeak(all) {
   const from = Math.max(...all.map((times) => times[0]))
   const to = Math.min(...all.map((times) => times.at(-1)))

@@ -1,14 +1,14 @@
-// What the bench of the engine found: ratios, each with its control beside it, and whether it counts.
+// Report of the engine benchmark: ratios with their controls, and whether a row counts.
 import { promptLengths, streamCounts } from './engine-measures.mjs'
 import { allowed } from './idle-guard.mjs'
 import { median, printTable, quartiles, say } from './measure.mjs'
 
-/** So far ours may be from ours once more: beyond that, noise is measured. */
+/** Bounds of the ratio between two runs of our server. Beyond them, the row measures noise. */
 const control = { least: 0.95, most: 1.05 }
 
 /**
- * One row for each number that was measured.
- * @param samples by measure: for each round the numbers of each side, and how many cores others used meanwhile
+ * Returns one row per measured number.
+ * @param samples by measure and round: the numbers of each side, and how many cores other processes used
  */
 export const judge = (measures, samples) =>
   Object.entries(measures).flatMap(([measure, { rows }]) =>
@@ -28,7 +28,7 @@ export const judge = (measures, samples) =>
     }),
   )
 
-/** @param names what `ours` and `theirs` are */
+/** Prints the rows. The second argument names the two sides. */
 export function report(rows, [mine, other]) {
   printTable(
     ['', mine, other, `${mine} / ${other}`, 'half of the rounds', 'control', 'aim', 'counts'],
@@ -74,7 +74,7 @@ function aimOf(row) {
   return isMet(row) === false ? `${aim} (missed)` : aim
 }
 
-/** Nothing where nothing is aimed at, or the other side's number is not known. */
+/** `undefined` if the row has no target, or the other side has no number. */
 function isMet({ ours, ratio, atLeast, atMost, oursAtMost }) {
   if (oursAtMost) return median(ours) <= oursAtMost
   if (!Number.isFinite(ratio)) return undefined
@@ -82,7 +82,7 @@ function isMet({ ours, ratio, atLeast, atMost, oursAtMost }) {
   return atMost && ratio <= atMost
 }
 
-/** The same cost at several sizes, and how many times that of the smallest it is. */
+/** Prints a cost at several sizes, relative to the cost at the smallest size. */
 function printGrowth(size, cost, rows, sizes, find) {
   const lines = sizes.flatMap((one) => {
     const [name, toCost] = find(one)

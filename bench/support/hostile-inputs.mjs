@@ -1,14 +1,14 @@
-// What has to be refused: templates, schemas and grammars that would keep a server busy for ever.
+// Inputs that must be rejected: templates, schemas and grammars that would keep a server busy without end.
 
 const times = (count, make) => Array.from({ length: count }, (_, index) => make(index))
 
 const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
 const doubled =
   '{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}'
-/** Lists have it in native code only. */
+/** Only native code has `pop` for lists, so this makes the native renderer run the template. */
 const popped = '{{ [1].pop() }}'
 
-/** By what a message has to say to get it. */
+/** Hostile template code, by the message that triggers it. */
 const endings = {
   'an endless loop': loop,
   'a range of three million': '{% for i in range(3000000) %}{{ i }} {% endfor %}',
@@ -16,17 +16,20 @@ const endings = {
   'a text doubled 40 times in native code': popped + doubled,
 }
 
-/** Any other message is answered. */
+/** Other messages get a normal answer. */
 const template = [
   '{% set said = messages[0].content %}',
   ...Object.entries(endings).map(([said, ending]) => `{% if said == "${said}" %}${ending}{% endif %}`),
   '{{ said }}',
 ].join('')
 
-/** The same model with this template. The file has to have one that is no shorter: nothing in it moves. */
+/**
+ * Replaces the template of a model file in place. The file's template must not be shorter, because nothing
+ * moves.
+ */
 export function withHostileTemplate(file) {
   const key = 'tokenizer.chat_template'
-  // Shape: key, type, length, text.
+  // GGUF stores the key, its type, the length, and the text.
   const at = file.indexOf(key) + key.length + 4
   const length = Number(file.readBigUInt64LE(at))
   const comment = `{#${' '.repeat(length - template.length - 4)}#}`
@@ -36,7 +39,7 @@ export function withHostileTemplate(file) {
 }
 
 const properties = Object.fromEntries(times(10_000, (index) => [`p${index}`, { type: 'string' }]))
-/** Each choice is between two that are the next choice. */
+/** Each choice has two branches that both lead to the next choice: 2^100 paths. */
 const choices = Object.fromEntries(
   times(101, (index) => {
     const either = (name) => ({ required: [`${name}${index}`], $ref: `#/$defs/c${index + 1}` })
@@ -62,7 +65,7 @@ const grammars = {
   '60 optional parts': `root ::= ${'"a"? '.repeat(60)}`,
 }
 
-/** A request's fields, by kind and by what is hostile about it. */
+/** Fields of hostile requests, by kind and by name. */
 export const hostileInputs = {
   template: toFields(endings, (said) => ({ messages: [{ role: 'user', content: said }] })),
   schema: toFields(schemas, (name) => ({

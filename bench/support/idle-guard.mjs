@@ -1,18 +1,18 @@
-// Work of others on the machine ruins a measurement: a sample that they had a part in is taken again.
+// Repeats samples that other processes of the machine have disturbed.
 import { busySeconds, cpuSeconds, knowsProcesses, trees } from './processes.mjs'
 
-/** In cores. */
+/** Cores that other processes may use during a sample. */
 export const allowed = 0.12
 const attempts = 6
 
-/** An answer that cannot be compared with others: it ended early. The sample is taken again. */
+/** An answer that ended early, so that the sample must be taken again. */
 export class Spoilt extends Error {}
 
 export class IdleGuard {
   #roots
   retakes = 0
 
-  /** @param roots the processes that are measured, beside this one. Without them the guard is off. */
+  /** @param roots ids of the measured processes, apart from this one. Without them, the guard is off. */
   constructor(roots) {
     this.#roots = roots && [process.pid, ...roots]
   }
@@ -21,7 +21,7 @@ export class IdleGuard {
     return knowsProcesses && this.#roots !== undefined
   }
 
-  /** The quietest sample, and how many cores others used meanwhile. */
+  /** Returns the least disturbed sample, and how many cores other processes used during it. */
   async take(sample) {
     let best
     let spoilt

@@ -1,4 +1,4 @@
-// What both benches need: servers to measure, rounds, medians, and a look at the machine.
+// Shared helpers of the benchmarks: servers, medians, tables, and a description of the machine.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import os from 'node:os'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 
 const serverFile = fileURLToPath(new URL('server.mjs', import.meta.url))
 
-/** Starts a contestant as a process of its own. `probe()` asks it for one of its measurements. */
+/** Starts a contestant in a separate process. `probe()` returns one of its own measurements. */
 export async function startServer(contestant, script, execArgv = []) {
   const child = fork(serverFile, [contestant, JSON.stringify(script)], { execArgv })
   const answer = async () => {
@@ -38,10 +38,12 @@ export async function startServer(contestant, script, execArgv = []) {
 
 export const say = (text) => process.stdout.write(`${text}\n`)
 
-/** For who waits: no part of the results. */
+/** Writes to stderr, so that progress is not a part of the results. */
 export const sayProgress = (text) => process.stderr.write(`${text}\n`)
 
-/** Looks at all cores for two seconds, while this process does nothing. */
+/**
+ * Prints the machine. Warns if other processes use it, measured for two seconds while this process is idle.
+ */
 export async function describeMachine() {
   const before = cpuTimes()
   await sleep(2_000)
@@ -68,13 +70,13 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** The quarter and the three-quarter mark: how far rounds lie from each other. */
+/** The first and the third quartile, as a measure of the spread between rounds. */
 export function quartiles(values) {
   const sorted = values.toSorted((a, b) => a - b)
   return [sorted[Math.floor((sorted.length - 1) / 4)], sorted[Math.ceil(((sorted.length - 1) * 3) / 4)]]
 }
 
-/** A table of Markdown, so that it can go into the README as it is. */
+/** Prints a Markdown table, which can be copied into the README. */
 export function printTable(head, rows) {
   const lines = [head, head.map((_, column) => (column === 0 ? '---' : '--:')), ...rows]
   for (const cells of lines) say(`| ${cells.join(' | ')} |`)

@@ -1,15 +1,15 @@
-// Loaded into our own server with `--import`: tells the bench how long its event loop was held up.
+// Loaded into our server with `--import`. Reports the delay of the server's event loop to the benchmark.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 const delay = monitorEventLoopDelay({ resolution: 1 })
 
 const probes = {
-  /** Only while somebody wants to know: a look every millisecond is work, too. */
+  /** Starts measuring. Not always on, because a sample every millisecond costs CPU time. */
   watch: () => {
     delay.reset()
     delay.enable()
   },
-  /** Since `watch`, in milliseconds. */
+  /** Event loop delay since `watch`, in milliseconds. */
   delay: () => {
     delay.disable()
     return { p99: delay.percentile(99) / 1e6, max: delay.max / 1e6 }

@@ -1,12 +1,12 @@
-// What processes and all below them have used, from /proc. Where there is none, nobody knows.
+// CPU time and memory of process trees, from /proc. Not available on systems without /proc.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** Linux shows all times in hundredths of a second, whatever its own clock does. */
+/** Linux reports these times in hundredths of a second, independent of the kernel's own clock rate. */
 const ticksPerSecond = 100
 
 export const knowsProcesses = existsSync('/proc/self/stat')
 
-/** Processes with these ids and all below them, each once. */
+/** Processes with these ids and their descendants, each once. */
 export function trees(roots) {
   const all = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -21,7 +21,7 @@ export function trees(roots) {
   return all.filter(({ id }) => found.has(id))
 }
 
-/** User and system time so far, of children that have ended, too. */
+/** User and system time so far, including children that have ended. */
 export const cpuSeconds = (processes) => processes.reduce((sum, { cpu }) => sum + cpu, 0)
 
 export const memoryBytes = (processes) =>
@@ -32,7 +32,7 @@ export const memoryBytes = (processes) =>
 
 export const commandOf = ({ id }) => text(`/proc/${id}/cmdline`).split('\0')
 
-/** Of all cores together, with what a hypervisor took away. */
+/** Busy time of all cores, including time that the hypervisor took (steal time). */
 export function busySeconds() {
   const [user, nice, system, , , irq, softIrq, stolen = 0] = text('/proc/stat')
     .split('\n', 1)[0]
@@ -43,7 +43,10 @@ export function busySeconds() {
   return (user + nice + system + irq + softIrq + stolen) / ticksPerSecond
 }
 
-/** Nothing when it has just ended. Shape: `man proc_pid_stat`, whose second field may hold anything. */
+/**
+ * Empty if the process has just ended. The format is in `man proc_pid_stat`. Its second field may contain any
+ * character.
+ */
 function read(id) {
   const stat = text(`/proc/${id}/stat`)
   if (stat === '') return []

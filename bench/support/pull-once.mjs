@@ -1,4 +1,4 @@
-// One pull into a new folder, in a process of its own: how long it takes, and how much memory at most.
+// Pulls one model into a new folder, and reports the time and the peak memory of this process.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ await llm.close()
 rmSync(folder, { recursive: true })
 process.disconnect()
 
-/** Not a number where the system does not tell. */
+/** NaN on systems without /proc. */
 function peakMb() {
   try {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]) / 1_024

@@ -1,6 +1,6 @@
-// What the built-in model is asked where its answers are compared with another server's.
+// Prompts for comparing the built-in model's answers with those of another server.
 
-/** Fifty: what the model was trained for, what it was not, and prompts of one chunk and of many. */
+/** Fifty prompts: known and unknown tasks, from one prefill chunk to many. */
 export function questions() {
   const names = ['Ada', 'Grace', 'Linus', 'Mia', 'Omar', 'Yuki']
   const colours = ['red', 'green', 'blue', 'yellow', 'white']

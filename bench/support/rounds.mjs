@@ -1,8 +1,8 @@
-// Rounds of measuring: what is compared takes turns within each.
+// Rounds of measurements. Within a round, the sides take turns.
 import { sayProgress } from './measure.mjs'
 
 /**
- * For each measure the numbers of each side, round by round, and how many cores others used meanwhile.
+ * Returns, by measure and round, the numbers of each side and how many cores other processes used.
  * @param sides `ours`, `theirs`, and ours again as `control`
  */
 export async function takeRounds(count, measures, sides, guard) {
@@ -17,13 +17,13 @@ export async function takeRounds(count, measures, sides, guard) {
   return samples
 }
 
-/** Who is first changes from round to round. */
+/** Each round begins with another side. */
 async function inTurns(run, sides, round) {
   const names = Object.keys(sides)
   const numbers = {}
   for (let turn = 0; turn < names.length; turn++) {
     const name = names[(round + turn) % names.length]
-    // Who was not asked meanwhile begins slowly: its memory has left the caches.
+    // An idle server starts slowly, because its memory has left the CPU caches.
     await sides[name].warmUp?.()
     numbers[name] = await run(sides[name])
   }

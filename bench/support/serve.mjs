@@ -1,4 +1,4 @@
-// Our own side of a comparison: a server in processes of its own, as users run it.
+// Starts our server in a separate process, as users run it.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const command = fileURLToPath(new URL('../../packages/cli/bin/modelmount.js', import.meta.url))
 const probe = new URL('probe.mjs', import.meta.url).href
 
-/** `modelmount serve` on a free port. @param options of its command line, by name */
+/** Runs `modelmount serve` on a free port. @param options command line options, by name */
 export const serve = (options) =>
   start([
     '--import',
@@ -17,7 +17,7 @@ export const serve = (options) =>
     ...Object.entries({ port: 0, ...options }).flatMap(([name, value]) => [`--${name}`, String(value)]),
   ])
 
-/** Any program for Node that says where it listens. `probe()` asks it for one of its measurements. */
+/** Runs a Node program that prints its address. `probe()` returns one of its own measurements. */
 export async function start(args) {
   const startedAt = performance.now()
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })

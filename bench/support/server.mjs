@@ -1,4 +1,4 @@
-// One contestant in a process of its own, which also measures itself when it is asked to.
+// Runs one contestant in this process, and measures the process when the benchmark asks for it.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { contestants, listen } from './contestants.mjs'
 
@@ -12,14 +12,14 @@ const probes = {
     const { user, system } = process.cpuUsage()
     return user + system
   },
-  /** In bytes, without garbage. */
+  /** Memory after garbage collection, in bytes. */
   memory: () => {
     globalThis.gc()
     globalThis.gc()
     const { rss, heapUsed } = process.memoryUsage()
     return { rss, heapUsed }
   },
-  /** Since the last time it was asked for, in milliseconds. */
+  /** Event loop delay since the last request for it, in milliseconds. */
   delay: () => {
     const [p50, p99, max] = [delay.percentile(50), delay.percentile(99), delay.max].map((ns) => ns / 1e6)
     delay.reset()
