@@ -8,13 +8,13 @@ import type { CallStep } from './step.ts'
 export class CallRun {
   readonly call: Call
   readonly #steps: readonly CallStep[]
-  readonly #usageSteps: readonly CallStep[]
   readonly #partCount: number
   readonly #onOver: (run: CallRun) => void
   readonly #startedAt = performance.now()
-  readonly #usages: (TokenUsage | undefined)[] = []
-  readonly #endedParts = new Set<number>()
+  readonly #usages: (TokenUsage | undefined)[]
+  readonly #hasEnded: boolean[]
   readonly #clientSignal: AbortSignal
+  readonly #onAbort: (() => void) | undefined
   #entered = 0
   #admission: Promise<void> | undefined
   #end: Promise<void> | undefined
@@ -22,12 +22,15 @@ export class CallRun {
   constructor(call: Call, steps: readonly CallStep[], partCount: number, onOver: (run: CallRun) => void) {
     this.call = call
     this.#steps = steps
-    this.#usageSteps = steps.filter(({ onUsage }) => onUsage)
     this.#partCount = partCount
+    this.#usages = new Array(partCount)
+    this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
     this.#clientSignal = call.signal
     // A running part listens for the abort itself. While no part runs, only this listener ends the call.
-    if (partCount > 1) this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
+    if (partCount === 1) return
+    this.#onAbort = () => void this.#finish('aborted')
+    this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   /**
@@ -70,9 +73,9 @@ export class CallRun {
 
   onUsage(part: number, usage: TokenUsage): void {
     this.#usages[part] = usage
-    if (this.call.isOver || this.#usageSteps.length === 0) return
+    if (this.call.isOver) return
     const sum = this.#usage ?? usage
-    for (const step of this.#usageSteps) step.onUsage?.(this.call, sum)
+    for (const step of this.#steps) step.onUsage?.(this.call, sum)
   }
 
   /**
@@ -80,18 +83,16 @@ export class CallRun {
    * rejects.
    */
   async settle(part: number, usage: TokenUsage | undefined, status: CallStatus): Promise<void> {
-    if (this.#endedParts.has(part)) return this.#end
-    this.#endedParts.add(part)
+    if (this.#hasEnded[part]) return this.#end
+    this.#hasEnded[part] = true
     if (usage) this.#usages[part] = usage
-    if (status !== 'ended' || this.#endedParts.size === this.#partCount) await this.#finish(status)
+    if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status)
   }
 
   /** Ends the call because the app closes, and charges its usage up to now. */
   close(): Promise<void> {
     return this.#finish('aborted')
   }
-
-  readonly #onAbort = (): void => void this.#finish('aborted')
 
   async #runSteps(until: number): Promise<void> {
     while (this.#entered < until) {
@@ -120,7 +121,7 @@ export class CallRun {
 
   async #runAfter(status: CallStatus): Promise<void> {
     this.call.isOver = true
-    this.#clientSignal.removeEventListener('abort', this.#onAbort)
+    if (this.#onAbort) this.#clientSignal.removeEventListener('abort', this.#onAbort)
     const end = this.#callEnd(status)
     const entered = this.#steps.slice(0, this.#entered).reverse()
     await Promise.all(entered.map((step) => step.after?.(this.call, end)))

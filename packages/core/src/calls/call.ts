@@ -70,6 +70,9 @@ export interface CallSettings extends UnaryCallOptions {
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
 }
 
+const noLimits: readonly LimitStatus[] = []
+const computeNothing = async (): Promise<WorstCase> => ({ inputTokens: 0, outputTokens: 0 })
+
 /** The state of one call. The comment of a field names the step that sets it. */
 export class Call {
   readonly id = nanoid()
@@ -96,7 +99,7 @@ export class Call {
   /** The model's canonical name, for prices, limits and the ledger. */
   modelName: string
   /** Set by the limits step. */
-  limits: readonly LimitStatus[] = []
+  limits: readonly LimitStatus[] = noLimits
   limitReservation: { readonly reservation: Reservation; tokens: number } | undefined
   /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
@@ -117,7 +120,7 @@ export class Call {
   /** Whether the call has ended. Later usage is not charged. */
   isOver = false
   /** Computes the maximum tokens of the call. Loads the model to count the prompt. Set by the pipeline. */
-  computeWorstCase: () => Promise<WorstCase> = async () => ({ inputTokens: 0, outputTokens: 0 })
+  computeWorstCase: () => Promise<WorstCase> = computeNothing
 
   constructor({ kind, caller, dialect, batch = false, background = false, ...settings }: CallSettings) {
     this.kind = kind

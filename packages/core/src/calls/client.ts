@@ -83,7 +83,7 @@ export interface ClientScope {
 }
 
 export class CallerClient implements RouteClient {
-  readonly models: ModelActions
+  #models: ModelActions | undefined
   readonly #parts: ClientParts
   readonly #scope: ClientScope
   readonly #isAllowed: (name: string) => boolean
@@ -96,9 +96,12 @@ export class CallerClient implements RouteClient {
     this.#parts = parts
     this.#scope = scope
     this.#isAllowed = createModelFilter(caller?.models)
-    this.#findModel = isRequest ? memoize((name) => models.get(name)) : (name) => models.get(name)
-    const actions = { ...listModelActions(models), get: this.#findModel }
-    this.models = caller?.models ? restrictModels(actions, this.#isAllowed) : actions
+    this.#findModel = isRequest ? memoizeLast((name) => models.get(name)) : (name) => models.get(name)
+  }
+
+  get models(): ModelActions {
+    this.#models ??= this.#createModels()
+    return this.#models
   }
 
   async generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation> {
@@ -231,17 +234,27 @@ export class CallerClient implements RouteClient {
     }
   }
 
+  #createModels(): ModelActions {
+    const actions = { ...listModelActions(this.#parts.models), get: this.#findModel }
+    return this.#scope.caller?.models ? restrictModels(actions, this.#isAllowed) : actions
+  }
+
   async #withModel<Request extends ModelRequest>(request: ModelOptional<Request>): Promise<Request> {
     const model = request.model ?? (await this.#parts.resolveDefaultModel())
     return { ...request, model } as unknown as Request
   }
 }
 
-function memoize<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
-  const values = new Map<string, Promise<Value>>()
+/** Keeps the last result, but no error: a long answer would keep an error with its stack in memory. */
+function memoizeLast<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
+  let last: { readonly key: string; readonly value: Promise<Value> } | undefined
   return (key) => {
-    const value = values.get(key) ?? compute(key)
-    values.set(key, value)
+    if (last?.key === key) return last.value
+    const value = compute(key)
+    last = { key, value }
+    value.catch(() => {
+      last = undefined
+    })
     return value
   }
 }
@@ -300,11 +313,12 @@ function restrictModels(models: ModelActions, isAllowed: (name: string) => boole
 
 /** For each limit, the status with the lowest `remaining`. */
 class LimitLog {
-  readonly #least = new Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }>()
+  #least: Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }> | undefined
 
   readonly add = (limits: readonly LimitStatus[]): void => {
     const at = performance.now()
     for (const status of limits) {
+      this.#least ??= new Map()
       const other = this.#least.get(status.name)
       if (!other || status.remaining < other.status.remaining) this.#least.set(status.name, { status, at })
     }
@@ -312,7 +326,7 @@ class LimitLog {
 
   /** Subtracts the time since admission from `resetMs`, since a unary call may take minutes. */
   status(): readonly LimitStatus[] {
-    return [...this.#least.values()].map(({ status, at }) => ({
+    return [...(this.#least?.values() ?? [])].map(({ status, at }) => ({
       ...status,
       resetMs: Math.max(0, Math.ceil(status.resetMs - (performance.now() - at))),
     }))
