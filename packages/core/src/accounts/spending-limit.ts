@@ -6,14 +6,14 @@
 export interface SpendingLimit {
   /**
    * Dollars from 0 to 9,007,199.254740991, with at most 9 decimal places: a number, or a decimal string such
-   * as `'0.000000001'`. Responses about keys contain a number where that is exact, else a string.
+   * as `'0.000000001'`. A stored limit is returned as a number if that is exact, else as a string.
    */
   readonly usd: number | string
   /** Days and months begin at midnight in UTC. */
   readonly period: 'day' | 'month' | 'lifetime'
 }
 
-/** The same limit in billionths of a dollar: the unit of the ledger and of stored keys. */
+/** A spending limit in billionths of a dollar, the unit of the ledger and of stored keys. */
 export interface NanoUsdLimit {
   readonly nanoUsd: number
   readonly period: SpendingLimit['period']
@@ -42,8 +42,8 @@ export function parseUsd(usd: unknown): number | undefined {
 }
 
 /**
- * Converts nano-dollars to dollars: a number where that is exact, else a decimal string. From 8,388,608
- * dollars on, a double cannot represent every nano-dollar.
+ * Converts nano-dollars to dollars: a number if that is exact, else a decimal string. From 8,388,608 dollars
+ * on, a double cannot represent every nano-dollar.
  */
 export function toUsd(nanoUsd: number): number | string {
   const usd = nanoUsd / nanoPerUsd
@@ -54,7 +54,7 @@ export function toUsd(nanoUsd: number): number | string {
 
 const nanoPerUsd = 1e9
 
-/** Formats a number without an exponent, which `String` would use below a millionth. */
+/** Formats a number in decimal notation. `String` alone would use an exponent below a millionth. */
 function toDecimal(usd: unknown): string {
   if (typeof usd !== 'number') return typeof usd === 'string' ? usd : ''
   const text = usd < 1e-6 ? usd.toFixed(9) : String(usd)

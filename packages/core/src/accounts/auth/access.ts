@@ -1,4 +1,4 @@
-/** Authentication, scopes and allowed origins of the routes. The options set them once for each `Llm`. */
+/** Checks the authentication, the scope and the origin of each request to a route. */
 
 import { LlmError } from '../../errors.ts'
 import { expectCredential } from '../../http/credential.ts'
@@ -16,8 +16,8 @@ import { parseCaller } from './parse-caller.ts'
 export interface AccessOptions {
   /**
    * How callers are authenticated. `anonymous` requires no credentials, but accepts only direct calls from
-   * this machine. `host` calls the option `authenticate` of the router. `keys` requires an API key from the
-   * database.
+   * this machine. `host` uses the caller that the adapter's option `authenticate` returns. `keys` requires an
+   * API key from the database.
    *
    * @default 'anonymous'
    */
@@ -31,8 +31,8 @@ export interface AccessOptions {
   origins?: readonly string[] | undefined
 
   /**
-   * Scopes of callers without `scopes`. `inference` allows using models. `models` allows adding and deleting
-   * models. `admin` allows managing keys.
+   * Default scopes, for callers whose own `scopes` are undefined. `inference` allows using models. `models`
+   * allows adding and deleting models. `admin` allows managing keys.
    *
    * @default ['inference']
    */
@@ -56,7 +56,7 @@ export interface Access {
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
 }
 
-/** @param authenticate returns the caller of a key's secret */
+/** @param authenticate finds the API key with this secret and returns its caller */
 export function createAccess(
   { auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions,
   authenticate: (secret: string) => Promise<Caller>,
@@ -70,7 +70,7 @@ export function createAccess(
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
-    // An `authenticate` that returns `req.user && { … }` may return any falsy value.
+    // Any falsy value means no caller: an app may write `authenticate: (req) => req.user && { … }`.
     host: ({ caller }) => (caller ? parseCaller(caller) : raise(authenticationRequired())),
     keys: (request) => authenticate(expectCredential(request)),
   }

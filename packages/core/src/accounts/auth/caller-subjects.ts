@@ -1,4 +1,4 @@
-/** Limits of callers. A caller's own limits take precedence over those of its tier. */
+/** Finds the rate limits of a caller. Its own limits take precedence over those of its tier. */
 import { LlmError } from '../../errors.ts'
 import type { Limits, Subject } from '../../limits/limits.ts'
 import type { Caller } from './caller.ts'
@@ -11,8 +11,8 @@ export class CallerSubjects {
   }
 
   /**
-   * The rate limit subject of a caller, without `limits` if the caller has none. Throws `internal` for an
-   * unknown tier.
+   * Returns the id under which the rate limiter counts a caller's calls, and the caller's limits. `limits` is
+   * undefined if there are none. Throws `internal` for an unknown tier.
    */
   of(caller: Pick<Caller, 'id' | 'tier' | 'limits'>): Subject {
     const limits = this.#limitsOf(caller)
@@ -20,8 +20,10 @@ export class CallerSubjects {
   }
 
   /**
-   * A separate bucket with the caller's limit of requests per minute. Undefined if the caller has no such
-   * limit.
+   * Returns a subject with only the caller's limit of requests per minute. Undefined if the caller has no
+   * such limit.
+   *
+   * @param bucket the beginning of the subject's id. Requests in different buckets are counted separately
    */
   requestsOf(caller: Pick<Caller, 'id' | 'tier' | 'limits'>, bucket: string): Subject | undefined {
     const { requestsPerMinute } = this.#limitsOf(caller)

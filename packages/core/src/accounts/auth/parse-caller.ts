@@ -1,6 +1,6 @@
 /**
- * Validates callers from the host app with the schema of keys. Otherwise a misspelt limit would silently be
- * ignored.
+ * Validates callers that the host app passes, with the same rules as API keys. Otherwise a misspelt limit
+ * would be ignored silently.
  */
 import { z } from 'zod'
 import { formatFieldPath, LlmError } from '../../errors.ts'
@@ -13,7 +13,7 @@ const id = z.union([z.string().min(1), z.int(), z.bigint()], 'Expected a non-emp
 const callerSchema = z.strictObject({
   id,
   tenant: id.optional(),
-  // Empty scopes are rejected later, with an error for the client.
+  // An empty list is valid, unlike in an API key. `authorize` then rejects each request with `permission`.
   scopes: z.array(scopes.unwrap().element).optional(),
   models: z.array(z.string()).optional(),
   limits,
@@ -22,7 +22,10 @@ const callerSchema = z.strictObject({
   key: z.object({ id: z.string(), name: z.string() }).optional(),
 })
 
-/** Converts numeric ids to strings. Throws a set-up error that names the field. */
+/**
+ * Converts numeric ids to strings. Throws `internal`, which names the invalid field, because the mistake is
+ * in the host app.
+ */
 export function parseCaller(given: unknown): Caller {
   const result = callerSchema.safeParse(given)
   if (!result.success) throw invalidCaller(result.error.issues[0] as z.core.$ZodIssue)

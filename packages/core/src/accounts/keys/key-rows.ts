@@ -59,7 +59,10 @@ export interface KeyRow {
 export const keyColumns = (clock: string): string =>
   `id, name, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
 
-/** Locks the key until the transaction ends. Throws `not_found`, and `conflict` for a revoked key. */
+/**
+ * Locks the key until the transaction ends. Throws `not_found` for an unknown id, and `conflict` for a
+ * revoked key.
+ */
 export async function lockKey({ query }: Queries, clock: string, id: string): Promise<KeyRow> {
   const [row] = await query<KeyRow>(
     `UPDATE modelmount_keys SET name = name WHERE id = ? RETURNING ${keyColumns(clock)}`,
@@ -89,7 +92,9 @@ interface StoredGrant extends Omit<Grant, 'spendingLimit'> {
   readonly spendLimit?: { readonly nanoUsd: number; readonly per: NanoUsdLimit['period'] }
 }
 
-/** Reads the former name `spendLimit` as well, so that no key loses its spending limit. */
+/**
+ * Parses the column `granted`. Also reads the former name `spendLimit`, so that old keys keep their limit.
+ */
 export function parseGrant({ granted }: Pick<KeyRow, 'granted'>): Grant {
   const { spendingLimit, spendLimit, ...grant } = JSON.parse(granted) as StoredGrant
   const limit = spendingLimit ?? (spendLimit && { nanoUsd: spendLimit.nanoUsd, period: spendLimit.per })

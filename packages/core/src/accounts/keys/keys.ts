@@ -44,7 +44,7 @@ export interface KeyWithSecret {
 }
 
 /**
- * @param database if undefined, each method rejects with a `TypeError`
+ * @param database if undefined, each method of the returned `Keys` rejects with a `TypeError`
  * @param tiers names of the tiers that a key may have @default all
  */
 export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
@@ -53,7 +53,8 @@ export async function openKeys(database: Database | undefined, tiers?: readonly 
 }
 
 /**
- * All methods reject with `LlmError`: `invalid_request` for invalid settings, `not_found` for unknown ids.
+ * The methods reject with an `LlmError`: `invalid_request` for invalid settings, `not_found` for an unknown
+ * id.
  */
 export class Keys {
   /** Requests of keys for higher limits. */
@@ -63,7 +64,7 @@ export class Keys {
   readonly #database: Database
   readonly #tiers: readonly string[] | undefined
   readonly #revocations: RevocationWatcher
-  /** Writes of `last_used_at` in flight, by key. */
+  /** Writes of `last_used_at` in flight, by id of the key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
   /** @param hasDatabase false if `database` is a placeholder that rejects each query */
@@ -123,7 +124,10 @@ export class Keys {
     return toApiKey(row)
   }
 
-  /** Changes the given settings; `null` removes one. Rejects with `conflict` for a revoked key. */
+  /**
+   * Changes the given settings. A value of `null` removes a setting. Rejects with `conflict` for a revoked
+   * key.
+   */
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
       const { name, expiresIn, expiresAt, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
@@ -143,8 +147,8 @@ export class Keys {
   }
 
   /**
-   * Creates another secret. Previous secrets stay valid for `grace`, or until they expire if that is sooner.
-   * Rejects with `conflict` for a revoked key.
+   * Creates another secret. Each previous secret stays valid for `grace`, unless it expires sooner. Rejects
+   * with `conflict` for a revoked key.
    *
    * @param grace @default '24h'
    */
@@ -184,8 +188,8 @@ export class Keys {
   }
 
   /**
-   * Returns the caller of a secret. Rejects with the same `authentication` error for unknown, revoked and
-   * expired keys.
+   * Returns the caller whose API key has this secret. Rejects with the same `authentication` error for
+   * unknown, revoked and expired keys.
    */
   async authenticate(secret: string): Promise<Caller> {
     const { clock } = this.#database
@@ -204,8 +208,8 @@ export class Keys {
   }
 
   /**
-   * Calls the listener within seconds after any process has revoked the key. Expiry of the key does not call
-   * it.
+   * Calls the listener within seconds after any process has revoked the key. Does not call it when the key
+   * expires.
    *
    * @returns a function that stops watching
    */

@@ -1,4 +1,4 @@
-/** Requests of API keys for higher limits, and the decisions about them. */
+/** Stores requests of API keys for higher limits, and the decisions about these requests. */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import type { Limits } from '../../limits/limits.ts'
@@ -46,7 +46,7 @@ export class LimitRequests {
     return toRequest(row)
   }
 
-  /** Requests, the oldest first. */
+  /** Returns the requests, the oldest first. */
   async list({ status }: Partial<Pick<LimitRequest, 'status'>> = {}): Promise<readonly LimitRequest[]> {
     const rows = await this.#database.query<LimitRequestRow>(
       `SELECT ${columns} FROM modelmount_limit_requests ${status ? 'WHERE status = ?' : ''} ORDER BY created_at, id`,
@@ -56,8 +56,8 @@ export class LimitRequests {
   }
 
   /**
-   * Grants the limits from the key's next call on. Rejects with `not_found`, and with `conflict` for a
-   * decided request.
+   * Sets the requested limits, which apply from the key's next call on. Rejects with `not_found` for an
+   * unknown id, and with `conflict` for a decided request or a revoked key.
    */
   approve(id: string): Promise<LimitRequest> {
     const { clock } = this.#database
@@ -70,7 +70,7 @@ export class LimitRequests {
     })
   }
 
-  /** Refuses a request. Rejects like `approve`. */
+  /** Rejects with `not_found` for an unknown id, and with `conflict` for a decided request. */
   refuse(id: string): Promise<LimitRequest> {
     return this.#database.transaction((queries) => this.#decide(queries, id, 'refused'))
   }

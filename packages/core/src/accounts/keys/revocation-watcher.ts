@@ -1,4 +1,4 @@
-/** Watches for revocations of keys that have running answers, in this and in other processes. */
+/** Watches the API keys whose answers run in this process. Any process may revoke such a key. */
 import type { Database } from '../../storage/database.ts'
 
 export class RevocationWatcher {
@@ -24,12 +24,12 @@ export class RevocationWatcher {
     }
   }
 
-  /** Calls the listeners of a key. */
+  /** Calls the listeners of a revoked key, which end its running answers. */
   end(id: string): void {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }
 
-  /** Queries which watched keys have been revoked. A timer calls this every 5 s while answers run. */
+  /** Asks the database which watched keys are revoked. A timer calls this every 5 s while answers run. */
   async look(): Promise<void> {
     const ids = [...this.#listeners.keys()]
     for (let from = 0; from < ids.length; from += batchSize) {

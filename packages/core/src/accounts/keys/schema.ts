@@ -1,4 +1,4 @@
-/** Schemas of key settings, both in the host app and over HTTP. */
+/** Schemas of key settings. They validate settings from the host app and from HTTP requests. */
 import { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../errors.ts'
 import { parseDuration } from '../../units.ts'
@@ -132,7 +132,7 @@ export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: u
  * Expiry of a key in milliseconds since 1970. Null if the key never expires. Undefined if the settings
  * contain no expiry.
  *
- * @param nowMs current time of the database's clock, which also expires the key
+ * @param nowMs current time by the database's clock, which also decides when a key has expired
  */
 export function resolveExpiry(
   {

@@ -1,7 +1,7 @@
 /**
- * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id identifies the secret and is not
- * confidential. The database contains only a SHA-256 hash of the secret. A slow hash is unnecessary, because
- * 256 random bits cannot be guessed.
+ * Secrets of keys: `sk-mm-<public id>-<43 characters>`. The public id finds the row of the secret and is not
+ * confidential. The database stores only a SHA-256 hash of the whole secret. A slow hash is unnecessary,
+ * because 256 random bits cannot be guessed.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 

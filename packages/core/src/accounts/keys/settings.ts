@@ -1,4 +1,4 @@
-/** Settings of keys, both in the host app and over HTTP. `schema.ts` validates them. */
+/** Types of key settings, for the host app and the admin API. `schema.ts` validates the settings. */
 
 import type { Limits } from '../../limits/limits.ts'
 import type { Duration } from '../../units.ts'
@@ -17,9 +17,9 @@ export type Timestamp = Date | `${number}-${number}-${number}${string}`
 export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendingLimit'> {
   /** Describes the user or the purpose of the key. */
   readonly name: string
-  /** How long the key is valid. Excludes `expiresAt`. @default the key never expires */
+  /** How long the key is valid. Not allowed together with `expiresAt`. @default the key never expires */
   readonly expiresIn?: Lifetime | undefined
-  /** When the key stops being valid. Excludes `expiresIn`. @default the key never expires */
+  /** When the key stops being valid. Not allowed together with `expiresIn`. @default the key never expires */
   readonly expiresAt?: Timestamp | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Rows of the ledger: one per call, and sums by day, caller and model. */
+/** Writes the rows of the ledger: one row per call, and one row of sums per day, caller and model. */
 
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
@@ -17,8 +17,8 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
 }
 
 /**
- * Writes the row of a call and adds the call to the sums. Returns false and changes nothing if the row exists
- * already: an earlier write succeeded, but its response was lost.
+ * Writes the row of a call and adds the call to the sums. If the row exists already, returns false and
+ * changes nothing. Then an earlier write succeeded, but its response was lost.
  */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
   const { id, at, nanoUsd, isPriced } = call

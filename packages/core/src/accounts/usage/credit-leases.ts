@@ -1,5 +1,6 @@
 /**
- * Credit that running calls have reserved, as leases of one minute. The process of a call renews its lease.
+ * Stores the credit that running calls have reserved, as leases of one minute. The process that runs a call
+ * renews the lease of the call.
  */
 import type { Database, Queries } from '../../storage/database.ts'
 import { Leases, leaseMs } from '../../storage/leases.ts'
@@ -19,7 +20,7 @@ const table = {
   owner: 'caller',
 } as const
 
-/** Leases of calls that run in this process, and of settled calls that are not written yet. */
+/** Leases of calls of this process: of running calls, and of settled calls whose row is not written yet. */
 export class CreditLeases {
   readonly #leases: Leases<(typeof table.columns)[number]>
 
@@ -32,8 +33,8 @@ export class CreditLeases {
   }
 
   /**
-   * Inserts a lease. The caller's account must be locked, as for `sumFor` and `remove`. Call `track` after
-   * the transaction is committed.
+   * Inserts a lease into the database. `add`, `remove` and `sumFor` require a transaction that has locked the
+   * caller's account. Call `track` after that transaction is committed.
    */
   async add({ query }: Queries, { id, caller, at, nanoUsd }: ReservedCredit): Promise<void> {
     await query(
@@ -43,9 +44,10 @@ export class CreditLeases {
   }
 
   /**
-   * Keeps a lease until `untrack`.
+   * Renews a lease until `untrack`.
    *
-   * @param reserved undefined for a call without a reservation, whose row is not written yet
+   * @param reserved undefined for a settled call without a reservation. It only keeps the timer running,
+   *   which also writes the row of the call
    */
   track(id: string, reserved: ReservedCredit | undefined): void {
     if (reserved) {
@@ -64,8 +66,8 @@ export class CreditLeases {
   }
 
   /**
-   * Credit that calls of a caller have reserved since the time `since`, in nano-dollars. Deletes expired
-   * leases.
+   * Returns the credit that a caller's calls have reserved since the time `since`, in nano-dollars. Deletes
+   * expired leases first.
    */
   async sumFor(
     queries: Queries,

@@ -1,4 +1,4 @@
-/** Remaining credit of callers, and errors for too little credit. */
+/** Computes the remaining credit of callers, and prepares the errors for too little credit. */
 
 import type { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
@@ -43,8 +43,11 @@ export async function lockCredit(
 }
 
 /**
- * Records the first rejection of a period, so the transaction must commit. Returns a function to call after
- * the commit, which publishes a warning for the first rejection and returns the error.
+ * Prepares the error for a caller with too little credit. Records whether this is the first such rejection in
+ * the period, so the transaction must be committed.
+ *
+ * @returns a function to call after the commit. It publishes a warning at the first rejection, and returns
+ *   the error
  *
  * @param isEnough whether the credit suffices once running calls have released their reservations
  */

@@ -1,7 +1,7 @@
 /**
- * Usage and cost of calls, one row per call, and the remaining credit of callers. For a caller with a
- * spending limit, the worst-case cost is reserved before a call starts. The reservation is a lease, which the
- * process of the call renews. Leases of a dead process expire after a minute.
+ * Records the usage and the cost of each call, and enforces spending limits. For a caller with a spending
+ * limit, it reserves the worst-case cost before the call starts. The reservation is a lease, which the
+ * process that runs the call renews. Leases of a dead process expire after a minute.
  */
 
 import type { TokenUsage } from '../../engine/events.ts'
@@ -39,12 +39,12 @@ import { type SpendingWarningOptions, SpendingWarnings, toWarning } from './warn
 
 export interface LedgerOptions {
   readonly prices?: Prices | undefined
-  /** Maps names of the same model to one key. @default the name itself */
+  /** Maps all names of one model to the same string. @default the name itself */
   readonly keyOf?: ((model: string) => string) | undefined
   readonly warnings?: SpendingWarningOptions | undefined
   /** How long rows of calls are kept, in milliseconds. @default forever */
   readonly retentionMs?: number | undefined
-  /** Current names of keys, by id. @default the names at their last call */
+  /** Current names of API keys, by id. @default the name that each key had at its last call */
   readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
   /**
    * Called when work in the background fails. Failed writes are repeated later, unless their values are
@@ -62,7 +62,7 @@ export interface LedgerCall {
   readonly caller: Caller
   readonly model: string
   readonly dialect?: string | undefined
-  /** Charged at half the price. */
+  /** Whether the call costs half the price. */
   readonly isBatch?: boolean | undefined
 }
 
@@ -85,7 +85,7 @@ export type CallStatus = 'ended' | 'failed' | 'aborted'
 export interface CreditReservation {
   /** Maximum output tokens of the call. */
   readonly maxOutputTokens: number
-  /** Charges the usage once; later calls do nothing. Never rejects. */
+  /** Charges the usage of the call. Does nothing when called again. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
 }
 
@@ -94,7 +94,7 @@ export async function openLedger(database: Database, options: LedgerOptions = {}
   return new Ledger(database, options)
 }
 
-/** A settled call that is not written yet. */
+/** A settled call whose row is not written yet. */
 interface PendingEntry extends LedgerCall {
   readonly reserved: ReservedCredit | undefined
   readonly outcome: CallOutcome
@@ -109,9 +109,9 @@ export class Ledger {
   readonly #onError: (cause: unknown) => void
   readonly #retention: Retention
   readonly #namesOf: LedgerOptions['namesOf']
-  /** Reservations of running calls, and of calls that are not written yet. */
+  /** Reservations of running calls, and of settled calls whose row is not written yet. */
   readonly #leases: CreditLeases
-  /** Settled calls that are not written yet. */
+  /** Settled calls whose row is not written yet, by id. */
   readonly #pending = new Map<string, PendingEntry>()
   #isClosed = false
 
@@ -131,7 +131,7 @@ export class Ledger {
     this.#namesOf = namesOf
   }
 
-  /** Whether credit must be reserved before the call. */
+  /** Whether the caller has a spending limit, and the model is not free. */
   isLimited({ caller, model }: Pick<LedgerCall, 'caller' | 'model'>): boolean {
     const rates = this.#ratesOf(model)
     return caller.spendingLimit !== undefined && !(rates && isFree(rates))
@@ -167,9 +167,9 @@ export class Ledger {
   }
 
   /**
-   * Reserves the worst-case cost of a call. Throws `quota` if the caller's credit does not cover it, and
-   * `rate_limit` if it would without the reservations of running calls. Throws `permission` for a model
-   * without a price.
+   * Reserves the worst-case cost of a call. Throws `quota` if the caller's credit does not cover that cost.
+   * Throws `rate_limit` if the credit would cover it without the reservations of running calls. Throws
+   * `permission` for a model without a price.
    */
   async reserve(
     call: LedgerCall,
@@ -208,7 +208,7 @@ export class Ledger {
     return this.#createReservation(call, reservation.maxOutputTokens, reservation.reserved)
   }
 
-  /** Usage of a range of days, by key, model or day. */
+  /** Returns sums of the usage in a range of days, per key, model or day. */
   async report(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows = await queryUsage(this.#database, query)
     if (query.by !== 'key' || !this.#namesOf) return rows
@@ -219,7 +219,7 @@ export class Ledger {
     }))
   }
 
-  /** Single calls, the newest first. */
+  /** Returns single calls, the newest first. */
   calls(query: CallsQuery = {}): Promise<readonly CallRow[]> {
     return queryCalls(this.#database, query)
   }
@@ -230,7 +230,7 @@ export class Ledger {
     await this.#leases.renew()
   }
 
-  /** Writes the pending calls. The write of a call that is settled later is not repeated. */
+  /** Writes the settled calls. A write that fails from now on is not repeated. */
   async close(): Promise<void> {
     this.#isClosed = true
     // In parallel, so that the timeouts of an unresponsive database do not add up.
@@ -267,7 +267,7 @@ export class Ledger {
       await this.#write(entry)
       this.#pending.delete(id)
     } catch (cause) {
-      // The write is repeated when the database was unavailable. Invalid values would fail each time.
+      // Keeps the call for another attempt, except if its values are invalid: they would fail each time.
       if (this.#isClosed || cause instanceof TypeError || cause instanceof RangeError)
         this.#pending.delete(id)
       else this.#leases.track(id, reserved)
@@ -286,7 +286,7 @@ export class Ledger {
     const written = await this.#database.transaction(async (queries) => {
       const { now } = await lockAccount(queries, caller, this.#clock())
       if (reserved) await this.#leases.remove(queries, id)
-      // The clock may have gone back.
+      // Not later than now: the clock may have been set back during the call.
       const at = Math.min(reserved?.at ?? now - durationMs, now)
       const row = {
         ...call,

@@ -1,6 +1,6 @@
 /**
- * Opens the limits and the ledger, which all processes with the same database share. Without a database, the
- * limits are in memory and there is no ledger.
+ * Opens the rate limiter and the ledger. All processes with the same database share their counts. Without a
+ * database, limits are counted in memory and there is no ledger.
  */
 import type { ClosableRateLimiter, Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import { MemoryLimiter } from '../../limits/memory.ts'
@@ -26,7 +26,7 @@ export interface OpenedMetering {
   readonly limiter: RateLimiter
   /** Absent without a database. */
   readonly ledger: Ledger | undefined
-  /** The subject whose limits all callers of a model share. */
+  /** Returns the subject that counts the calls of all callers of a model. Undefined without limits. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   readonly usage: UsageReports
   /** Retries failed writes once. The database stays open. */

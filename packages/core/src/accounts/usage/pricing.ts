@@ -1,4 +1,4 @@
-/** Costs of tokens, in whole nano-dollars (billionths of a dollar), rounded once at the end. */
+/** Computes the cost of a call in nano-dollars (billionths of a dollar). The total is rounded once. */
 import type { TokenUsage } from '../../engine/events.ts'
 
 /** In dollars per million tokens. */
@@ -14,7 +14,7 @@ export interface Price {
 /** Prices by model. The name `*` matches all other models. */
 export type Prices = Readonly<Record<string, Price>>
 
-/** Each token of a call is of one kind. */
+/** Numbers of tokens. Each token of a call is counted in exactly one field. */
 export interface TokensByKind {
   readonly input: number
   readonly cachedInput: number
@@ -25,7 +25,9 @@ export interface TokensByKind {
 /** Nano-dollars per million tokens. */
 export type Rates = Readonly<Record<keyof TokensByKind, bigint>>
 
-/** Up to this price, a number represents the cost of the largest call exactly. */
+/**
+ * The highest allowed price. Even at this price, a number represents the cost of the largest call exactly.
+ */
 export const maxPricePerMillionUsd = 100_000
 
 export function toRates(price: Price): Rates {
@@ -43,8 +45,8 @@ export function toRates(price: Price): Rates {
 }
 
 /**
- * Assigns each token to one kind. Reused tokens count as cached, whichever cache they came from. The other
- * tokens before a breakpoint count as cache writes.
+ * Assigns each token to one kind. Tokens whose KV state was reused count as `cachedInput`, whichever cache it
+ * came from. Other prompt tokens before a breakpoint count as `cacheWrite`.
  */
 export function countByKind(usage: TokenUsage): TokensByKind {
   const { inputTokens, reusedTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = usage
@@ -72,8 +74,8 @@ export const toWorstCaseTokens = (inputTokens: number, outputTokens: number, rat
 })
 
 /**
- * Output tokens that `nanoUsd` pays for in addition to the prompt. Undefined if it does not pay for the
- * prompt.
+ * Returns how many output tokens `nanoUsd` pays for in addition to the prompt. Undefined if it does not even
+ * pay for the prompt.
  */
 export function affordableOutput(
   nanoUsd: bigint,

@@ -1,4 +1,4 @@
-/** Reports of the ledger: sums by key, model or day, and single calls. */
+/** Queries the ledger for sums per key, model or day, and for single calls. */
 import type { Queries, SqlValue } from '../../storage/database.ts'
 import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
@@ -17,7 +17,7 @@ export interface UsageQuery {
 export interface UsageRow extends UsageSums {
   /** Depends on `by`: the id of a key or other caller, the name of a model, or a day such as `2026-11-22`. */
   readonly group: string
-  /** Current name of the key. */
+  /** Current name of the key. Only in a report by key. */
   readonly name?: string
 }
 
@@ -53,7 +53,7 @@ export interface CallRow {
   readonly durationMs: number
 }
 
-/** SQL for the name of a key on its last day of use. The day is a prefix of fixed length. */
+/** SQL for the name of a key on its last day of use. The name follows the day, which has a fixed length. */
 const latestName = 'max(day || key_name)'
 const dayLength = '2026-11-22'.length
 

@@ -20,7 +20,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   )
 }
 
-/** The error while running calls have reserved the rest of the credit. They release it at an unknown time. */
+/** The error for a call that must wait until running calls release reserved credit. That time is unknown. */
 export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',

@@ -1,4 +1,4 @@
-/** Spending of callers by day, month and lifetime. */
+/** Stores the spending of each caller in the current day, the current month and its lifetime. */
 
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
@@ -6,7 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
 import { dayOf, monthOf, startOfPeriod } from './periods.ts'
 
-/** Sums of nano-dollars can exceed `Number.MAX_SAFE_INTEGER`. */
+/** Sums in nano-dollars. Sums above `Number.MAX_SAFE_INTEGER` are bigints. */
 export interface Spending {
   readonly day: string
   readonly day_spent: number | bigint
@@ -41,7 +41,8 @@ export async function lockAccount(
   const account = row as SpendingAccount
   const [today, thisMonth] = [dayOf(account.now), monthOf(account.now)]
   if (account.day <= today && account.month <= thisMonth) return account
-  // The clock has gone back. Spending of later days counts for today, because it would otherwise be lost.
+  // The clock has gone back. Spending that was recorded for a later day or month counts for the current one.
+  // It would otherwise be lost.
   const day = earlierOf(account.day, today)
   const month = earlierOf(account.month, thisMonth)
   await query('UPDATE modelmount_spending SET day = ?, month = ? WHERE caller = ?', [day, month, id])
@@ -70,7 +71,10 @@ export async function addSpending(
   return spending as Spending
 }
 
-/** Records that the limit is exhausted in the period of `at`. Returns false if that was recorded before. */
+/**
+ * Records that the limit is exhausted in the period that contains `at`. Returns false if it was recorded
+ * before.
+ */
 export async function noteExhausted(
   { query }: Queries,
   { id }: Caller,
@@ -86,7 +90,7 @@ export async function noteExhausted(
   return noted.length > 0
 }
 
-/** Spending in the period of `at`. Undefined if the sums are for another period. */
+/** Returns the spending in the period that contains `at`. Undefined if the sums are for another period. */
 export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: number): bigint | undefined {
   if (period === 'lifetime') return BigInt(spending.lifetime_spent)
   if (period === 'day') return spending.day === dayOf(at) ? BigInt(spending.day_spent) : undefined
@@ -95,7 +99,7 @@ export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: 
 
 const earlierOf = (a: string, b: string): string => (a < b ? a : b)
 
-/** Adds to the sum of a period. Late charges of a past period change only the lifetime sum. */
+/** SQL that adds to the sum of a period. A charge for a past period leaves this sum unchanged. */
 const addToPeriodSql = (period: string): string =>
   `${period}_spent = CASE
      WHEN excluded.${period} > modelmount_spending.${period} THEN excluded.${period}_spent

@@ -35,8 +35,8 @@ export const usageTables: readonly Migration[] = [
       unpriced_calls BIGINT NOT NULL,
       PRIMARY KEY (day, caller, model)
     )`,
-    // Sums of the last day and month with spending. `exhausted` is the start of the last period whose limit
-    // was exhausted.
+    // Contains sums of the last day and the last month with spending. `exhausted` is the start of the last
+    // period whose limit was exhausted.
     `CREATE TABLE modelmount_spending (
       caller TEXT NOT NULL PRIMARY KEY,
       day TEXT NOT NULL,
@@ -55,6 +55,7 @@ export const usageTables: readonly Migration[] = [
     )`,
     'CREATE INDEX modelmount_funds_caller ON modelmount_funds (caller)',
   ],
-  // Amount of the exhausted limit. A limit that was raised since then is not exhausted yet.
+  // Amount of the limit when it was exhausted. If the limit has been raised since, it counts as not
+  // exhausted.
   ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
 ]

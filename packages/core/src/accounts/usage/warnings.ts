@@ -1,5 +1,5 @@
 /**
- * Warnings that a spending limit is near, for the channel `modelmount:spending` and for
+ * Publishes warnings that a spending limit is near, to the channel `modelmount:spending` and to
  * `spendingWarnings.onWarning`.
  */
 import { type Channel, channel } from 'node:diagnostics_channel'
@@ -10,7 +10,8 @@ export interface SpendingWarning {
   readonly caller: string
   readonly keyName?: string | undefined
   /**
-   * Share of the limit, such as 0.8 for 80 %. It is also 1 if the remaining credit was too small for a call.
+   * The share of the limit that was reached, such as 0.8. It is 1 when the limit is spent, or when a call is
+   * rejected because the remaining credit is too small.
    */
   readonly threshold: number
   readonly spentNanoUsd: number
@@ -50,7 +51,7 @@ export class SpendingWarnings {
   }
 
   /**
-   * Publishes the thresholds below 1 that a charge has crossed.
+   * Publishes a warning for each threshold below 1 that a charge has crossed.
    *
    * @param before spending before the charge, in nano-dollars
    */
@@ -62,7 +63,8 @@ export class SpendingWarnings {
   }
 
   /**
-   * Publishes the threshold 1, because the limit is spent or the remaining credit is too small for a call.
+   * Publishes a warning with the threshold 1, if that is among the thresholds. The limit is spent, or the
+   * remaining credit is too small for a call.
    */
   onExhausted(warning: Omit<SpendingWarning, 'threshold'>): void {
     if (this.#thresholds.includes(1)) this.#publish({ ...warning, threshold: 1 })
