@@ -1,4 +1,4 @@
-/** Creates an `Llm` from its parts. Only this file imports all parts below the dialects. */
+/** Creates an `Llm` from its parts. Only this file imports all of them. */
 import { createAccess } from './accounts/auth/access.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
@@ -23,7 +23,7 @@ import { type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
 
-/** Creates an `Llm`. Models are loaded, and model processes started, by the first call that needs them. */
+/** Creates an `Llm`. The first call that needs a model starts its model process, which loads the model. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = resolveOptions(options)
   const report = createErrorReporter(resolved.logger)

@@ -1,6 +1,6 @@
 /**
- * The only error class of the toolkit. Code throws it where it detects a problem, and each dialect renders
- * it.
+ * Defines `LlmError`. Code throws it where it detects a problem, and each dialect renders it in its own
+ * format.
  */
 
 const codes = [
@@ -35,11 +35,11 @@ export interface LlmErrorDetails {
   /** Set if the request body is empty or only white space. */
   readonly emptyBody?: true
   /**
-   * Set if a browser page was rejected, either for its origin or for a Host header that names another
-   * machine.
+   * Set if the request of a browser page was rejected. The reason is its origin, or a Host header that names
+   * another machine.
    */
   readonly page?: true
-  /** The limit that rejected the call. Absent for the limit of concurrent calls. */
+  /** The kind of limit that rejected the call. Absent for the limit of concurrent calls. */
   readonly exceeded?: LimitStatus['name']
   /** The status of all limits of the call. */
   readonly limits?: readonly LimitStatus[]
@@ -49,7 +49,7 @@ export interface LlmErrorDetails {
   readonly period?: 'day' | 'month' | 'lifetime'
   /** For `quota`: start of the next period. Absent for `lifetime`. */
   readonly resumesAt?: Date
-  /** A mistake in the setup of the app, which no client can correct. */
+  /** Whether the cause is a mistake in the setup of the host app, which no client can correct. */
   readonly setup?: boolean
 }
 
@@ -59,11 +59,11 @@ export interface LlmErrorDetails {
  */
 export interface LimitStatus {
   readonly name: 'requests' | 'tokens'
-  /** Requests or tokens per window. A caller can use all of them at once. */
+  /** Requests or tokens per window. All of them can be used at once. */
   readonly limit: number
   /** Requests or tokens that can be used now. */
   readonly remaining: number
-  /** Milliseconds until `remaining` equals `limit` again, without further calls. */
+  /** Milliseconds until `remaining` equals `limit` again, if no further call is made. */
   readonly resetMs: number
   /** Length of the window in milliseconds. @default 60,000 */
   readonly windowMs?: number
@@ -83,7 +83,7 @@ export type Issue =
   | 'integer_too_small'
   | 'unsupported'
 
-/** HTTP status by error code, for routes of the host app and for dialects that define no other status. */
+/** HTTP status of each error code in routes of the host app. A dialect may use another status. */
 const statuses = {
   invalid_request: 400,
   context_length: 400,
@@ -102,7 +102,7 @@ const statuses = {
 
 const mark = Symbol.for('modelmount.LlmError')
 
-/** An error of the toolkit. Clients may see its message, but `cause` is never sent to them. */
+/** The only error class of Modelmount. Clients may see its message, but `cause` is never sent to them. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
   readonly code: LlmErrorCode

@@ -1,17 +1,17 @@
-/** Log events of the toolkit. Without a logger of the host app, they are dropped. */
+/** Logging. Without a logger of the host app, log events are dropped. */
 import type { LlmError } from './errors.ts'
 
 /** The logger of the host app. A pino logger fits without a wrapper. */
 export interface Logger {
-  /** Called when a prompt diverges from the cached prompt, with token counts but no text. */
+  /** Called when a prompt diverges from the cached prompt. `details` contains token counts, but no text. */
   debug?(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }
 
 /**
- * Creates a function that logs errors no client can correct: every server failure, and each setup mistake
- * once.
+ * Creates a function that logs the errors that no client can correct. It logs every server failure, and each
+ * mistake in the setup once.
  */
 export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
   const reportedSetupErrors = new Set<string>()

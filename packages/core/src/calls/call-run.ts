@@ -1,4 +1,4 @@
-/** Runs the steps of one call. A call for answers to several prompts has several parts, one per answer. */
+/** Runs the steps of one call. A call with several prompts has one part per answer. */
 import type { CallStatus } from '../accounts/usage/ledger.ts'
 import { addUsage, type TokenUsage } from '../engine/events.ts'
 import type { Call, CallEnd } from './call.ts'
@@ -27,15 +27,15 @@ export class CallRun {
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
     this.#clientSignal = call.signal
-    // A running part listens for the abort itself. While no part runs, only this listener ends the call.
+    // Each running part has its own listener for the abort. This one ends the call while no part runs.
     if (partCount === 1) return
     this.#onAbort = () => void this.#finish('aborted')
     this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   /**
-   * Runs the steps before the first one that may wait. Rejects with the error of the step that rejects the
-   * call. Returns `undefined` if the pipeline has no steps.
+   * Runs all steps before the first step that may wait. Rejects with the error of a step. Returns `undefined`
+   * if the pipeline has no steps.
    */
   enter(): Promise<void> | undefined {
     if (this.#steps.length === 0) return undefined
@@ -44,8 +44,8 @@ export class CallRun {
   }
 
   /**
-   * Runs the steps that may wait, once for all parts. When the signal aborts, skips the remaining steps and
-   * resolves. Rejects with the error of the step that rejects the call.
+   * Runs the remaining steps, once for all parts. When the signal aborts, stops before the next step that may
+   * wait, and resolves. Rejects with the error of a step.
    */
   admit(): Promise<void> | undefined {
     if (this.#entered === this.#steps.length && !this.#admission) {
@@ -60,8 +60,8 @@ export class CallRun {
   }
 
   /**
-   * Maximum output tokens of one part. Parts without a requested maximum share the maximum of the call
-   * equally.
+   * Returns the maximum output tokens of one part. A part without a requested maximum gets an equal share of
+   * the call's maximum.
    */
   maxTokensOf(requested: number | undefined): number | undefined {
     const { maxOutputTokens } = this.call
@@ -97,7 +97,7 @@ export class CallRun {
   async #runSteps(until: number): Promise<void> {
     while (this.#entered < until) {
       const step = this.#steps[this.#entered] as CallStep
-      // After an abort, steps that may wait are skipped. The engine checks the signal itself.
+      // After an abort there is no reason to wait. The code that calls the engine checks the signal.
       if (step.mayWait && this.call.signal.aborted) return
       this.#entered++
       try {
@@ -107,7 +107,8 @@ export class CallRun {
         throw cause
       }
       if (this.call.isOver) {
-        // The call ended while `before` ran, so `after` could not yet release what `before` has reserved.
+        // The call ended while `before` ran. `after` ran too early to release what `before` has reserved
+        // since.
         await step.after?.(this.call, this.#callEnd('aborted'))
         throw serverClosing()
       }

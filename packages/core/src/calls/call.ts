@@ -1,4 +1,4 @@
-/** The state of one call: the request of the caller, and the results of the pipeline's steps. */
+/** The state of one call: the requests of the caller, and the results of the steps. */
 import { nanoid } from 'nanoid'
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { CallStatus, CreditReservation, WorstCase } from '../accounts/usage/ledger.ts'
@@ -27,7 +27,7 @@ export type CallKind =
 export interface CallOptions {
   readonly signal: AbortSignal
   /**
-   * Limits and spending are counted for this caller. Its KV state is reused only within its tenant.
+   * The caller whose limits and spending this call counts for. KV state is reused only within its tenant.
    *
    * @default none: the app itself
    */
@@ -64,7 +64,7 @@ export interface CallSettings extends UnaryCallOptions {
   readonly signal: AbortSignal
   /** All requests are for the same model. Empty for `admin`. */
   readonly requests: readonly ModelRequest[]
-  /** Looks a model up by its name. Rejects with `not_found`. */
+  /** Finds a model by its name. Rejects with `not_found`. */
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
@@ -73,7 +73,7 @@ export interface CallSettings extends UnaryCallOptions {
 const noLimits: readonly LimitStatus[] = []
 const computeNothing = async (): Promise<WorstCase> => ({ inputTokens: 0, outputTokens: 0 })
 
-/** The state of one call. The comment of a field names the step that sets it. */
+/** The state of one call. Steps read and change it. */
 export class Call {
   readonly id = nanoid()
   readonly kind: CallKind
@@ -108,18 +108,20 @@ export class Call {
   maxOutputTokens = Number.POSITIVE_INFINITY
   /** Stops watching the API key. Set by the revocation step. */
   stopWatching: (() => void) | undefined
-  /** The error that the reader gets after a revocation ended the call. Undefined if the client has left. */
+  /** The error that ends the answer when the API key is revoked. Undefined until then. */
   endReason: LlmError | undefined
   /** Whether the call has begun to use the engine. From then on it costs a request, even if it fails. */
   hasStarted = false
   /**
-   * Whether tokens are counted for limits or spending. If so, the engine stays at most 64 tokens ahead of the
-   * reader.
+   * Whether tokens are counted for limits or spending. If so, the engine stops generating while 64 tokens are
+   * unread.
    */
   isMetered = false
   /** Whether the call has ended. Later usage is not charged. */
   isOver = false
-  /** Computes the maximum tokens of the call. Loads the model to count the prompt. Set by the pipeline. */
+  /**
+   * Computes the maximum tokens of the call. To count the prompt, it loads the model. Set by the pipeline.
+   */
   computeWorstCase: () => Promise<WorstCase> = computeNothing
 
   constructor({ kind, caller, dialect, batch = false, background = false, ...settings }: CallSettings) {
@@ -158,7 +160,7 @@ export class Call {
 
 export const isGenerateRequest = (request: ModelRequest): request is GenerateRequest => 'input' in request
 
-/** Partition of the prompt cache: callers of one tenant share KV state. */
+/** Returns the tenant, whose callers share cached KV state. */
 const tenantOf = (caller: Caller | undefined): string => caller?.tenant ?? caller?.id ?? ''
 
 export const serverClosing = (): LlmError =>

@@ -23,8 +23,9 @@ export interface ChatOptions extends Sampling {
 
 export interface Chat {
   /**
-   * Generates one answer without HTTP. With `stream: true`, yields its text in pieces. Throws `LlmError`.
-   * When `signal` aborts, the promise rejects with an `AbortError`, but a stream ends without an error.
+   * Generates one answer without HTTP. With `stream: true`, yields the text in pieces. Throws `LlmError`.
+   * When `signal` aborts, a stream ends without an error, and otherwise the promise rejects with an
+   * `AbortError`.
    */
   (input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   (input: ChatPrompt, options?: ChatOptions & { readonly stream?: false }): Promise<GenerateResult>

@@ -54,8 +54,8 @@ export interface LlmClient {
   /** The model store, restricted to the models that the caller may use. */
   readonly models: ModelActions
   /**
-   * Status of the limits when this client's calls were admitted or rejected. Of several calls, reports the
-   * lowest `remaining` of each limit.
+   * Returns the status of the limits when this client's calls were admitted or rejected. After several calls,
+   * returns for each limit the status with the lowest `remaining`.
    */
   limitStatus(): readonly LimitStatus[]
 }
@@ -75,7 +75,7 @@ export interface ClientParts {
 }
 
 export interface ClientScope {
-  /** A validated caller. Undefined for the app itself, to which only the limits of models apply. */
+  /** A validated caller. Undefined for the host app itself. Then only the limits of models apply. */
   readonly caller?: Caller | undefined
   readonly dialect?: string | undefined
   /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
@@ -199,8 +199,8 @@ export class CallerClient implements RouteClient {
   }
 
   /**
-   * Runs a call whose result is not an object. The value is wrapped, since the pipeline adds `limits` to
-   * results.
+   * Runs a call whose result may be a number, string or list. It is wrapped in an object, because the
+   * pipeline adds the field `limits` to each result.
    */
   async #runForValue<Request extends ModelRequest, Value>(
     kind: CallKind,
@@ -272,7 +272,10 @@ const listModelActions = (models: ModelActions): ModelActions => ({
   blobs: models.blobs,
 })
 
-/** Rejects all other names, even of models that do not exist. An error must not reveal which models exist. */
+/**
+ * Restricts the actions to allowed names. Any other name gets the same error, whether or not the model
+ * exists, so that errors do not reveal which models exist.
+ */
 function restrictModels(models: ModelActions, isAllowed: (name: string) => boolean): ModelActions {
   const expect = (...names: readonly (string | undefined)[]): void => {
     for (const name of names) if (name !== undefined && !isAllowed(name)) throw modelNotAllowed(name)

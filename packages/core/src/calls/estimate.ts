@@ -1,4 +1,7 @@
-/** Token usage of a call before it runs: estimates from the length of its texts, and upper bounds. */
+/**
+ * Computes the token usage of a call before it runs: an estimate from the length of its texts, and an upper
+ * bound.
+ */
 import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
@@ -49,8 +52,8 @@ export const computePoolingWorstCase = (request: ModelRequest): WorstCase => ({
 })
 
 /**
- * Sums the worst cases of all requests of a call. Loads the model if necessary, because it counts the
- * prompts.
+ * Sums the worst cases of all requests of a call. Loads the model if necessary, because the engine counts the
+ * prompts with it.
  */
 export async function computeWorstCase(
   engine: Engine,
@@ -83,11 +86,11 @@ async function computeOne(
   const names = [model, request.model]
   const contextSize = engine.loaded().find(({ name }) => names.includes(name))?.contextSize
   if (!contextSize) return { inputTokens, outputTokens }
-  // The engine drops the oldest messages to make room for `maxTokens`. So the credit step must not lower
-  // `maxTokens`.
+  // The engine drops the oldest messages until the context has room for `maxTokens`. So the prompt, which is
+  // too long, does not reduce the room.
   if (overflow === 'truncate' && inputTokens >= contextSize)
     return { inputTokens: contextSize, outputTokens, contextRoom: contextSize }
-  // An upper bound: an engine need not evaluate the last output token.
+  // Plus 1, because the last output token need not be evaluated, and then takes no room in the context.
   return { inputTokens, outputTokens, contextRoom: Math.max(1, contextSize - inputTokens + 1) }
 }
 

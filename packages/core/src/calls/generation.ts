@@ -1,4 +1,7 @@
-/** The events of one answer. No other iterator wraps the events between the engine and the renderer. */
+/**
+ * The events of one answer. For speed, only one iterator is between the events of the engine and the
+ * renderer.
+ */
 import type { CallStatus } from '../accounts/usage/ledger.ts'
 import { sanitizeTokenCount, sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -13,7 +16,7 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
   /** The model name from the request. */
   readonly model: string
   readonly createdAt: Date
-  /** Usage of the prompt, from the `start` event. Absent in a stream that opened before that event. */
+  /** Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event. */
   readonly promptUsage?: PromptUsage
   /** Status of the limits when the call was admitted, for response headers. Empty if no limits apply. */
   readonly limits: readonly LimitStatus[]
@@ -26,12 +29,12 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
 const openAfterMs = 5_000
 
 /**
- * How many tokens of a metered answer the engine generates ahead of the reader. Unread tokens are never
+ * How many tokens of a metered answer the engine may generate before they are read. Unread tokens are never
  * charged.
  */
 const readAheadTokens = 64
 
-/** How long an ended answer waits for the ledger, in ms. The ledger retries in the background. */
+/** How long the end of an answer waits for the ledger, in ms. The ledger retries in the background. */
 const settleTimeoutMs = 2_000
 
 export interface GenerationSettings {
@@ -79,8 +82,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   constructor(settings: GenerationSettings) {
     this.#settings = settings
     this.#signal = settings.signal
-    // A reader that never calls `next` never calls `return` either. So an abort ends the call without the
-    // reader.
+    // A reader that never calls `next` does not call `return` either. Then only this listener ends the call.
     this.#signal.addEventListener('abort', this.#onAbort, { once: true })
     this.#first = this.#start()
     this.#first.catch(() => {}) // `waitForFirst` and `next` report the error.
@@ -187,7 +189,7 @@ class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   readonly #onAbort = (): void => {
-    // Until the engine is called, `#start` checks the signal.
+    // Before the engine is called, `#start` checks the signal instead.
     if (this.#events) void this.#closeEngine().then(() => this.#settle('aborted'))
   }
 

@@ -16,7 +16,7 @@ export class GenerationGroup {
   }
 
   /**
-   * Starts the answer to one request of the group. The caller starts each request once, in any order.
+   * Starts the answer to one request of the group. Call it once for each request, in any order.
    *
    * @param signal aborts this answer only; the signal of the call aborts all answers
    */

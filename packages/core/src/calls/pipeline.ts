@@ -24,13 +24,13 @@ import { createRevocationStep } from './steps/revocation.ts'
 /** A result with the status of the limits when the call was admitted. */
 export type WithLimitStatus<Result> = Result & { readonly limits: readonly LimitStatus[] }
 
-/** The dependencies of the steps. */
+/** What the steps use. */
 export interface StepParts extends DefaultsOptions, LimitsStepOptions {
-  /** Undefined: a revocation does not end running answers. */
+  /** If undefined, a revocation does not end running answers. */
   readonly keys: Pick<Keys, 'onRevoked'> | undefined
-  /** Undefined: calls wait in the engine only. */
+  /** If undefined, calls wait in the engine only. */
   readonly queue: QueueOptions | undefined
-  /** Undefined: spending is not counted. */
+  /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined
 }
 
@@ -57,12 +57,15 @@ export class CallPipeline {
     this.#steps = steps
   }
 
-  /** Resolves when the answer begins. An earlier failure rejects, so it can still become an HTTP status. */
+  /**
+   * Resolves when the answer begins. Rejects if the call fails earlier, when an HTTP status can still be
+   * sent.
+   */
   async generate(settings: CallSettings, isStream: boolean): Promise<Generation> {
     const run = this.#openGenerationRun(settings)
     const { call } = run
     const entry = run.enter()
-    // Without steps, the engine is called in the same tick. So it sees an abort that follows immediately.
+    // Without steps, the engine is called in the same tick. So the engine sees an abort that follows at once.
     if (entry) await entry
     const request = call.requests[0] as GenerateRequest
     return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
@@ -120,7 +123,7 @@ export class CallPipeline {
 
   #open(settings: CallSettings, partCount: number): CallRun {
     if (this.#isClosed) throw serverClosing()
-    // Any number of calls may share a signal. Node.js would warn of a leak.
+    // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, settings.signal)
     const run = new CallRun(new Call(settings), this.#steps, partCount, (over) => this.#runs.delete(over))
     this.#runs.add(run)

@@ -1,19 +1,19 @@
 /**
- * Code that runs before and after each call. Features such as limits are steps, not wrappers of the event
- * iterator.
+ * Code that runs before and after each call. Features such as limits are steps. They do not wrap the events
+ * of the engine.
  */
 import type { TokenUsage } from '../engine/events.ts'
 import type { Call, CallEnd } from './call.ts'
 
 export interface CallStep {
   readonly name: string
-  /** Whether `before` may take long. Such steps run within the 5 s after which a stream sends its headers. */
+  /** Whether `before` may take long. A stream sends its headers after 5 s, even while such a step runs. */
   readonly mayWait?: boolean
   /**
    * Runs before the engine is called. Steps run in the order of their list. An `LlmError` rejects the call.
    */
   before(call: Call): Promise<void> | void
-  /** Runs before the reader gets an event, with the usage of the call so far. Must not throw. */
+  /** Runs before an event is delivered, with the usage of the call so far. Must not throw. */
   onUsage?(call: Call, usage: TokenUsage): void
   /**
    * Runs when the call ends, for each step whose `before` has started, even if `before` failed. Runs again if

@@ -1,4 +1,4 @@
-/** Checks that the caller may use the model. The entry point has authenticated the caller. */
+/** Checks that the caller may use the model. Authentication came before: in the route or in the host app. */
 import { LlmError } from '../../errors.ts'
 import { createModelFilter, modelNotAllowed } from '../../models/model-filter.ts'
 import type { CallStep } from '../step.ts'
@@ -9,7 +9,7 @@ export const createAuthoriseStep = (hasLedger: boolean): CallStep => ({
   before({ caller, requests }) {
     if (!caller) return
     const isAllowed = createModelFilter(caller.models)
-    // Also rejects names of models that do not exist. An error must not reveal which models exist.
+    // Checked before the model is looked up, so that the error does not reveal which models exist.
     for (const { model } of requests) if (!isAllowed(model)) throw modelNotAllowed(model)
     if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
   },

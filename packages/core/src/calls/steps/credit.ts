@@ -7,7 +7,7 @@ import type { CallStep } from '../step.ts'
 
 export class CreditStep implements CallStep {
   readonly name = 'credit'
-  /** Counting the prompt may load the model. */
+  /** True, because counting the tokens of the prompt may load the model. */
   readonly mayWait = true
   readonly #ledger: Ledger
 
@@ -28,12 +28,11 @@ export class CreditStep implements CallStep {
       call.credit = postpaid
       return
     }
-    // Rejects a caller without credit before a model is loaded to count the prompt.
+    // Rejects a caller without credit first. Counting the prompt might load the model in vain.
     await this.#ledger.expectCredit(ledgerCall)
     call.throwIfOver()
     call.credit = postpaid
-    // Counting uses the model. So a call that fails while counting costs a request and gets a row in the
-    // ledger.
+    // The engine counts the prompt. If that fails, the call costs a request and gets a row in the ledger.
     call.hasStarted = true
     const worstCase = await call.computeWorstCase()
     call.throwIfOver()

@@ -1,4 +1,7 @@
-/** Reserves requests and tokens from the rate limits, and corrects the reservation to the actual usage. */
+/**
+ * Reserves requests and tokens from the rate limits. At the end of the call, corrects the reservation to the
+ * actual usage.
+ */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
 import { LlmError } from '../../errors.ts'
 import type { RateLimiter, Subject } from '../../limits/limits.ts'
@@ -9,20 +12,18 @@ import type { CallStep } from '../step.ts'
 export interface LimitsStepOptions {
   readonly limiter: RateLimiter
   readonly subjects: CallerSubjects
-  /** The subject whose limits all callers of a model share. */
+  /** Returns the subject that counts the calls of all callers of a model. Undefined without limits. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   /** Called when the limiter fails in the background. */
   readonly onError: (cause: unknown) => void
 }
 
-/**
- * Output tokens that are reserved at a time. Many clients request far more output than the model generates.
- */
+/** How many output tokens are reserved at a time. Many clients set `max_tokens` far above the real output. */
 const reservedOutputTokens = 1_024
 
 /**
- * Request buckets of calls that use no tokens. The `count` and `admin` buckets are separate from the bucket
- * that `generate` uses, and have the same size.
+ * The bucket that counts the requests of each kind of call without tokens. `generate` uses the bucket
+ * `caller`, too. The other buckets are separate and have the same size.
  */
 const requestBuckets: Partial<Record<CallKind, string>> = {
   count: 'count',

@@ -23,7 +23,7 @@ export class QueueStep implements CallStep {
 
   /** Rejects with `overloaded` when the queue is full. */
   async before(call: Call): Promise<void> {
-    // The engine schedules background calls itself, and embeddings have context pools.
+    // The engine itself schedules background calls and all other kinds of calls.
     if (call.kind !== 'generate' || call.isBackground) return
     const { modelName, caller, signal } = call
     const entry = this.#queues.get(modelName) ?? { queue: new FairQueue(this.#options), users: 0 }

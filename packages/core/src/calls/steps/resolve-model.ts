@@ -1,4 +1,4 @@
-/** Looks the model up in the store, once for the whole call. */
+/** Finds the model in the store, once for the whole call. */
 import { LlmError } from '../../errors.ts'
 import type { CallStep } from '../step.ts'
 

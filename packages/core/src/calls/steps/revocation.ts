@@ -10,7 +10,7 @@ export const createRevocationStep = (keys: Pick<Keys, 'onRevoked'>): CallStep =>
     if (kind !== 'generate' || !caller?.key) return
     const controller = new AbortController()
     const abort = (): void => controller.abort()
-    // Any number of calls may share a signal. Node.js would warn of a leak.
+    // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', abort, { once: true })
     if (signal.aborted) abort()
