@@ -53,8 +53,9 @@ export interface Llm {
   readonly limits: CallerLimits
   /**
    * Returns the API key of a request as a rate limit subject, for routes of the host app:
-   * `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. Such routes and the models share the
-   * limits of a key. To a key without limits, the limits of the route apply. Throws `authentication`.
+   * `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. A key's calls of such routes and its
+   * calls of models count against the same limits. For a key without limits, the limits of the route apply.
+   * Throws `authentication`.
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
   /**
@@ -71,8 +72,8 @@ export interface Llm {
 }
 
 /**
- * Key of the members for dialects and adapters. It is global, since an adapter may use another copy of this
- * package.
+ * Symbol of the property with the internal methods, for dialects and adapters. It is a global symbol, because
+ * an adapter may use another copy of this package.
  */
 export const internals: unique symbol = Symbol.for('modelmount.internals') as never
 

@@ -2,9 +2,15 @@
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
 
-/** Levels of nesting. `JSON.parse` blocks for seconds on 10 MB of nested arrays, for milliseconds on text. */
+/**
+ * Levels of nesting. `JSON.parse` blocks for seconds on 10 MB of nested arrays, but only for milliseconds on
+ * 10 MB of text.
+ */
 const maxDepth = 128
-/** Objects, arrays, fields and items together. `JSON.parse` blocks for seconds on 10 MB of empty objects. */
+/**
+ * Number of objects, arrays, fields and items together. `JSON.parse` blocks for seconds on 10 MB of empty
+ * objects.
+ */
 const maxParts = 1_000_000
 
 export interface BodySource {
@@ -25,7 +31,7 @@ export async function readNodeJson(
   }
 }
 
-/** Reads only the chunks that the consumer pulls. */
+/** Reads the body chunk by chunk, as the consumer pulls them. */
 export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Uint8Array> {
   try {
     yield* readBytes(sourceOf(stream))
@@ -89,7 +95,8 @@ export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: 
 // The content-type does not prove that a form was parsed: `express.json({ type: '*/*' })` ignores it.
 function isForm(parsed: unknown): boolean {
   const fields = Object.entries(parsed ?? {})
-  // `curl -d` sends JSON with the content-type of a form. A form parser takes the JSON text for a field name.
+  // `curl -d` sends JSON with the content-type of a form. A form parser then makes the JSON text a field
+  // name.
   if (fields.some(([name]) => name.trimStart().startsWith('{'))) return true
   return fields.length > 0 && fields.every(([, value]) => typeof value === 'string')
 }

@@ -1,4 +1,4 @@
-/** API keys in request headers. */
+/** Reads API keys from request headers. */
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from './message.ts'
 

@@ -8,7 +8,7 @@ import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
-/** Callbacks for facts about a request that a web `Request` does not contain. */
+/** Callbacks that return what a web `Request` does not contain. */
 export interface FetchHandlerOptions {
   /** Returns the client's IP address, without a port. */
   readonly remoteAddress?: (request: Request) => string | undefined

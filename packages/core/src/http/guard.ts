@@ -12,7 +12,10 @@ const isLoopbackAddress = (address: string): boolean => {
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-/** Headers that proxies add. Behind a proxy on this machine, every client has a loopback address. */
+/**
+ * Headers that proxies add. They reveal a proxy on this machine, behind which every client has a loopback
+ * address.
+ */
 const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
 /** Whether a request comes from this machine and passed no proxy. */
@@ -25,10 +28,10 @@ export const isDirectLoopback = ({
   proxyHeaders.every((name) => header(name) === undefined)
 
 /**
- * Whether the `Host` header is a local name or address. This check prevents DNS rebinding. There, a web page
- * lets its public domain name resolve to this machine, and browsers then treat its requests as same-origin.
- * Such requests contain the public name in `Host`. Addresses of local networks and names that cannot be
- * registered, such as `printer.local`, count as local.
+ * Whether the `Host` header is a local name or address. This check prevents DNS rebinding. In that attack,
+ * the domain of a web page is made to resolve to this machine, so browsers treat requests to it as
+ * same-origin. But their `Host` header still contains the public name of the domain. Addresses of local
+ * networks and names that cannot be registered, such as `printer.local`, count as local.
  */
 export function isLocalHost(host: string | undefined): boolean {
   if (host === undefined || host === '') return true

@@ -35,11 +35,14 @@ export interface HttpRequest {
 export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Complete text, or frames that the adapter pulls one by one. It calls `return()` on a disconnect. */
+  /**
+   * Complete text, or frames that the adapter pulls one by one. On a disconnect, the adapter calls
+   * `return()`.
+   */
   readonly body: string | AsyncIterable<string> | null
 }
 
-/** Size limit of request bodies, unless the route or the host app sets a limit. */
+/** Size limit of request bodies, unless the route or the host app sets another one. */
 export const defaultBodyLimit = '32mb'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

@@ -67,7 +67,7 @@ export async function writeNodeResponse(
   }
 }
 
-/** Callbacks for facts about a request that an `IncomingMessage` does not contain. */
+/** Callbacks that return what an `IncomingMessage` does not contain. */
 export interface NodeHandlerOptions {
   /** Returns the caller that the host app has authenticated, for `createLlm({ auth: 'host' })`. */
   readonly authenticate?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
@@ -115,7 +115,7 @@ const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  // 'close' also fires after earlier middleware has responded. This response is then not needed.
+  // 'close' also fires when other middleware, such as a timeout, has responded. Then the work is not needed.
   const abort = (): void => controller.abort()
   if (res.destroyed) abort()
   else res.once('close', abort)

@@ -1,6 +1,6 @@
 /**
- * Distinguishes public internet addresses from special-purpose addresses.
- * Source: IANA, special-purpose address registries for IPv4 and IPv6.
+ * Tells public internet addresses from special-purpose addresses. Source: IANA, special-purpose address
+ * registries for IPv4 and IPv6.
  */
 import { BlockList, isIP } from 'node:net'
 
@@ -35,11 +35,14 @@ for (const [network, prefix] of [
 ] as const)
   specialPurpose.addSubnet(network, prefix, 'ipv6')
 
-/** Other IPv6 addresses are local, translated from IPv4 (mapped, NAT64), multicast or unassigned. */
+/**
+ * The range of public IPv6 addresses. All others are local, translated from IPv4 (mapped, NAT64), multicast
+ * or unassigned.
+ */
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet('2000::', 3, 'ipv6')
 
-/** Returns `false` for text that is no IP address. @param address an IP address without brackets */
+/** Also returns false for text that is no IP address. @param address an IP address without brackets */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:

@@ -23,7 +23,10 @@ export type Match<Context> =
   | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
   | { readonly allowed: readonly Method[] }
 
-/** Creates a matcher for hosts without a router, such as plain Node. `HEAD` matches a `GET` route. */
+/**
+ * Creates a matcher of methods and paths, for servers without a router, such as plain Node. `HEAD` matches a
+ * `GET` route.
+ */
 export function createMatcher<Context>(
   routes: readonly Route<Context>[],
 ): (method: string, path: string) => Match<Context> {
@@ -52,7 +55,7 @@ function matchesDecoded(matches: MatchFunction<ParamData>, path: string): Return
   }
 }
 
-/** Methods of each path, for adapters that respond with 405. */
+/** Lists the methods of each path. Adapters need them to respond with 405. */
 export function methodsByPath<Context>(
   routes: readonly Route<Context>[],
 ): ReadonlyMap<string, readonly Method[]> {

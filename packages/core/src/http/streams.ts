@@ -1,4 +1,7 @@
-/** Streamed responses, as server-sent events or JSON lines. Streams contain heartbeats and late errors. */
+/**
+ * Creates streamed responses: server-sent events or JSON lines, with heartbeats. An error becomes the last
+ * frame.
+ */
 import { LlmError } from '../errors.ts'
 import type { HttpResponse } from './message.ts'
 
@@ -20,7 +23,9 @@ export const eventFrame = (name: string, json: string): string => `event: ${name
 /** One line of a stream of JSON objects. */
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
 
-/** Heartbeat against idle timeouts of proxies. Clients ignore SSE comments, except `: ping` comments. */
+/**
+ * Heartbeat against idle timeouts of proxies. Clients ignore this comment. Not all clients ignore `: ping`.
+ */
 const keepAliveComment = ': keepalive\n\n'
 
 /** A stream of server-sent events. */
@@ -49,9 +54,9 @@ const toStreamResponse = (
 })
 
 /**
- * Adds heartbeats to silent streams, and renders a failure as the last frame. An error thrown into `pipeline`
- * would reach the client only as a closed socket. The class is a plain iterator with one timer, because
- * another generator, or a `Promise.race` per frame, costs more than the frame.
+ * Adds heartbeats to silent streams, and renders a failure as the last frame. If the iterator threw the
+ * error, the client would only see a closed socket. The class is a plain iterator with one timer. A
+ * generator, or a `Promise.race` per frame, would cost more than rendering the frame.
  */
 class HeartbeatIterator implements AsyncIterableIterator<string> {
   readonly #source: AsyncIterator<string>
@@ -59,7 +64,9 @@ class HeartbeatIterator implements AsyncIterableIterator<string> {
   readonly #heartbeat: StreamOptions['heartbeat']
   readonly #intervalMs: number
   #timer: NodeJS.Timeout | undefined
-  /** The frame that is being pulled. After a heartbeat, the following `next()` returns this frame. */
+  /**
+   * The frame that is being pulled. If a heartbeat is sent first, the following `next()` returns this frame.
+   */
   #pending: Promise<IteratorResult<string>> | undefined
   #resolveNext: ((step: IteratorResult<string>) => void) | undefined
   #isIdle = false

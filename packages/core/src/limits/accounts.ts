@@ -1,8 +1,8 @@
 /**
- * The rate limit accounts of all subjects (API keys, users, addresses) in memory, for one window. An account
- * is forgotten after one to two windows without a call, because its buckets are full again by then. Accounts
- * with debt or running calls stay. Accounts are dropped a whole map at a time, so that no call waits while a
- * million are removed.
+ * Stores in memory the buckets and the running calls of each subject, for limits with the same window. A
+ * subject's account is dropped after one to two windows without a call, because its buckets are full again by
+ * then. Accounts with debt or running calls stay. The others are dropped a whole map at a time, so that no
+ * call waits while a million are removed.
  */
 import { type Bucket, type BucketSize, fullLevel, levelAt } from './bucket.ts'
 
@@ -13,7 +13,7 @@ export interface Account {
   running: number
 }
 
-/** A bucket with the limit and the window of its last call. */
+/** A bucket, with the limit and the window of the last call that used it. */
 interface SizedBucket extends Bucket, BucketSize {}
 
 export class Accounts {
@@ -33,10 +33,7 @@ export class Accounts {
     return this.#recent.size + this.#previous.size + this.#open.size
   }
 
-  /**
-   * Returns the account of a subject, or a new one. The caller must call `update` after it changes the
-   * account.
-   */
+  /** Returns the account of a subject, or a new one. Call `update` after changing the account. */
   get(id: string, now: number): Account {
     this.#rotate(now)
     const recent = this.#recent.get(id)

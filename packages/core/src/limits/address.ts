@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 
 /**
- * Returns the rate limit key of a client address. The port is ignored. IPv6 addresses of one subnet share a
- * key, because a customer usually has a whole subnet of 64 bits. IPv4-mapped and translated addresses count
- * as IPv4.
+ * Returns the rate limit key of a client address. The key does not depend on the port. IPv6 addresses of one
+ * subnet share a key, because a customer usually has a whole subnet of 64 bits. An IPv6 address that contains
+ * an IPv4 address (mapped, translated) has the key of that address.
  *
  * @param ipv6Subnet number of leading bits of an IPv6 address in the key
  */
@@ -35,7 +35,7 @@ const stripPort = (address: string): string =>
   )
 
 /**
- * IPv6 prefixes of 96 bits that precede an IPv4 address: mapped and translated addresses (RFC 4291, RFC
+ * The first 96 bits of IPv6 addresses that end with an IPv4 address: mapped (RFC 4291), translated (RFC
  * 2765), and NAT64 (RFC 6052).
  */
 const ipv4Prefixes = [

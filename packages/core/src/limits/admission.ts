@@ -5,7 +5,7 @@ import type { LimitStatus } from './limits.ts'
 
 export type LimitName = LimitStatus['name']
 
-/** The units that a call takes from one bucket. */
+/** What a call takes from one bucket, and the bucket's level. */
 export interface BucketCharge extends BucketSize {
   readonly name: LimitName
   /** The current level. The limiter lowers it when it admits the call. */
@@ -38,7 +38,7 @@ export function findRefusal(
   return fullest && limitExceeded(`${fullest.limit} requests at the same time`, unknownWaitMs, charges)
 }
 
-/** Retry delay after a concurrency limit rejects a call. The time until a running call ends is unknown. */
+/** Retry delay after a concurrency limit rejects a call, since nobody knows when a running call ends. */
 const unknownWaitMs = 1_000
 
 const limitExceeded = (
@@ -71,8 +71,8 @@ function formatWindow(windowMs: number): string {
 }
 
 /**
- * Returns one status for each limit name: that of the bucket with the least remaining. Among equal buckets,
- * the bucket that is full last counts.
+ * Returns one status for `requests` and one for `tokens`: that of the bucket with the least remaining. Among
+ * equal buckets, it is the one that takes longest to refill.
  */
 export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus[] {
   const statuses: LimitStatus[] = []

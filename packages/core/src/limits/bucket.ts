@@ -1,9 +1,9 @@
 /**
- * A token bucket in whole numbers. One request or token is worth `windowMs` points of the level, and the
- * bucket gains `limit` points in each millisecond. So no step needs rounding.
+ * The state of a token bucket. One request or token takes `windowMs` points from the level. The bucket gains
+ * `limit` points per millisecond. So all levels are whole numbers, without rounding.
  */
 export interface Bucket {
-  /** At most the level of a full bucket, see `fullLevel`. A level below 0 is a debt. */
+  /** At most `fullLevel`. A level below 0 is a debt. */
   readonly level: number
   /** When the bucket had this level, in whole milliseconds. */
   readonly at: number
@@ -23,7 +23,7 @@ export const minuteMs = 60_000
  */
 export const maxLimit = 1e11
 
-/** The highest level of a full bucket, for any window. */
+/** The highest allowed level of a full bucket, for any window. */
 export const maxLevel = maxLimit * minuteMs
 
 export const fullLevel = ({ limit, windowMs }: BucketSize): number => limit * windowMs
@@ -32,20 +32,20 @@ export const fullLevel = ({ limit, windowMs }: BucketSize): number => limit * wi
 export function levelAt({ level, at }: Bucket, size: BucketSize, now: number): number {
   const missing = fullLevel(size) - level
   const elapsedMs = Math.max(0, now - at)
-  // Compares before it multiplies, because a day times the limit may be no exact double.
+  // Compares before it multiplies, because the product may be no exact double after a long time.
   return elapsedMs >= missing / size.limit ? fullLevel(size) : level + elapsedMs * size.limit
 }
 
 /**
- * Returns the level after a call takes `units`, or returns them if `units` is negative. A debt ends where
- * doubles are no longer exact.
+ * Returns the level after a call takes `units`, or gives them back if `units` is negative. The debt is
+ * limited to numbers that a double represents exactly.
  */
 export const levelAfter = (level: number, size: BucketSize, units: number): number =>
   Math.max(Number.MIN_SAFE_INTEGER, Math.min(level - units * size.windowMs, fullLevel(size)))
 
 /**
- * Returns the milliseconds until the bucket admits these units, if no other call takes any. 0 means now. A
- * call that costs nothing never waits.
+ * Returns the milliseconds until the bucket admits a call of these units, if no other call comes first.
+ * Returns 0 if it admits the call now, and always for 0 units.
  */
 export function waitMs(level: number, size: BucketSize, units: number): number {
   if (units === 0) return 0

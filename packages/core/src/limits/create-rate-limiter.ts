@@ -5,11 +5,11 @@ import type { ClosableRateLimiter, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
-  /** Default limits, for subjects without `limits`. @default none */
+  /** Limits of each API key, user or address that has no limits of its own. @default none */
   readonly limits?: Limits | undefined
   /**
-   * Where the limiter counts: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file.
-   * All processes that use the same database share their counts.
+   * Where the limiter stores its counts: `postgres://…`, the app's own `Pool` of `pg`, or the path of an
+   * SQLite file. All processes that use the same database share their counts.
    *
    * @default the memory of this process
    */

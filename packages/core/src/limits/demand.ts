@@ -48,7 +48,7 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
   return { buckets, concurrency }
 }
 
-/** The cost of a status query, and the actual cost of a released call. */
+/** The cost that a status query checks, and the final cost of a released reservation. */
 export const zeroCost: Cost = { requests: 0, tokens: 0 }
 
 const isWindowLimit = (limits: Limits | WindowLimit): limits is WindowLimit =>
@@ -85,8 +85,8 @@ export function checkCost({ requests, tokens }: Cost): void {
 }
 
 /**
- * The highest cost of one call, in requests or tokens. It exceeds the context of any model. With a window of
- * a minute, the debt of a hundred such calls is still an exact number.
+ * The highest cost of one call, in requests or tokens. It is more than the context of any model. With a
+ * window of a minute, the debt of a hundred such calls is still an exact double.
  */
 const maxUnits = 1e9
 
@@ -98,8 +98,8 @@ export function checkRange(name: string, value: number | undefined, min: number,
 }
 
 /**
- * Returns an id that every database can store as text: the id itself, or its hash. Clients can influence ids,
- * for example with megabytes of text or with NUL characters.
+ * Returns an id that every database can store as text: the id itself, or its hash if a database might reject
+ * the id. Clients can influence ids, for example with megabytes of text or with NUL characters.
  */
 export const toStorableId = (id: string): string =>
   id.length <= maxIdLength && !id.includes('\0') && id.isWellFormed()

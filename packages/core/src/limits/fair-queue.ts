@@ -15,7 +15,7 @@ export interface FairQueueOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** The waiting calls of one caller. The line with the lowest `position` gets the next permit. */
+/** The line of one caller's waiting calls. The line with the lowest `position` gets the next permit. */
 interface CallerLine {
   readonly caller: string
   position: number
@@ -86,8 +86,8 @@ export class FairQueue {
   }
 
   /**
-   * Rejects the newest call of the longest line. Among equally long lines, it chooses the line whose turn
-   * comes last.
+   * Rejects the newest call of the longest line. Among equally long lines, it is the line whose turn comes
+   * last.
    */
   #rejectOne(): void {
     const { waiting } = this.#queue

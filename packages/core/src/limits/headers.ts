@@ -6,7 +6,7 @@ import { minuteMs } from './bucket.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
-/** Returns the `x-ratelimit-*` headers of OpenAI, which report one limit for requests and one for tokens. */
+/** Returns the `x-ratelimit-*` headers of OpenAI, for one limit of requests and one of tokens. */
 export function limitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of limits) {
@@ -26,8 +26,7 @@ const headerNames = { requests: headerNamesOf('requests'), tokens: headerNamesOf
 
 /**
  * Returns the headers of draft-ietf-httpapi-ratelimit-headers-08, with the policy names of
- * express-rate-limit. They contain no partition key, because it would be a hash of the app's own rate limit
- * key.
+ * express-rate-limit. They contain no partition key, because that would be a hash of the rate limit key.
  */
 export function standardLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   if (limits.length === 0) return {}
@@ -53,7 +52,7 @@ function formatPolicyWindow(windowMs: number): string {
 }
 
 /**
- * Returns the headers that tell a client when to retry. The SDKs of OpenAI and Anthropic wait for that time,
+ * Returns the headers that tell a client when to retry. The SDKs of OpenAI and Anthropic wait and retry,
  * unless `x-should-retry` is false.
  */
 export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): HeaderMap {
@@ -70,7 +69,7 @@ export function retryHeaders({ code, details: { retryAfterMs } }: LlmError): Hea
 const doNotRetry: HeaderMap = { 'x-should-retry': 'false' }
 
 /**
- * The default request timeout of the SDKs of OpenAI and Anthropic. Clients should not wait longer for a
- * retry.
+ * The longest wait after which SDKs should retry. It is the default request timeout of the SDKs of OpenAI and
+ * Anthropic.
  */
 const maxRetryWaitMs = 600_000

@@ -1,7 +1,7 @@
 /**
  * Runs the transactions of one subject one after the other within this process. The database would serialize
- * them anyway, because they lock the same rows. But each transaction that waits there holds a connection that
- * other subjects need.
+ * them anyway, because they lock the same rows. But a transaction that waits in the database holds a
+ * connection that other subjects need.
  */
 import { LlmError } from '../errors.ts'
 
@@ -10,8 +10,8 @@ export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>()
 
   /**
-   * Runs a task while no other task holds any of its keys. Throws `overloaded` if the wait took more than 10
-   * seconds. Only an unavailable or far too slow database explains such a wait.
+   * Runs a task when no other task with one of its keys runs. Throws `overloaded` after a wait of more than
+   * 10 seconds: then the database is unavailable or far too slow.
    */
   async runExclusive<Result>(keys: Iterable<string>, task: () => Promise<Result>): Promise<Result> {
     const requestedAt = performance.now()

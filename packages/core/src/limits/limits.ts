@@ -7,13 +7,13 @@ export type { LimitStatus }
 export interface Limits {
   readonly requestsPerMinute?: number | undefined
   /**
-   * Input and output tokens. A call reserves its input and up to 1,024 output tokens. A longer answer takes
-   * 1,024 more at a time, and may put the bucket into debt. While the bucket is in debt, it admits no call
-   * that needs tokens.
+   * Input and output tokens together. A call reserves its input tokens and up to 1,024 output tokens. A
+   * longer answer takes 1,024 more at a time, and may put the bucket into debt. While the bucket is in debt,
+   * it admits no call that needs tokens.
    *
-   * In any minute, sequential calls (`concurrent: 1`) get at most a full bucket, its refill, and the debt of
-   * one call. With parallel calls, each call that was running at the last admission can add its own debt.
-   * Returned tokens are available from their return on.
+   * In any minute, sequential calls (`concurrent: 1`) use at most a full bucket, its refill, and the debt of
+   * one call. Of parallel calls, each call that was running when the last one was admitted can add a debt. A
+   * call that ends returns its unused tokens, and other calls can use these from then on.
    */
   readonly tokensPerMinute?: number | undefined
   /** Maximum number of calls that run at the same time. */
@@ -32,7 +32,7 @@ export interface WindowLimit {
   readonly windowMs: number
 }
 
-/** An API key, a user, an address or a model that limits apply to. */
+/** An API key, a user, an address or a model whose calls are counted together. */
 export interface Subject {
   /** Calls with the same id share their counts, wherever the limiter is used. */
   readonly id: string
@@ -47,7 +47,7 @@ export interface Cost {
 }
 
 export interface RateLimiter {
-  /** Default limits, for subjects without `limits`. `undefined` when the limiter does not report them. */
+  /** Limits of each subject without own `limits`. Undefined if the limiter does not report them. */
   readonly limits?: Limits | undefined
   /**
    * Takes the cost from the buckets of all subjects, or from none. A cost larger than a whole bucket is
@@ -59,23 +59,23 @@ export interface RateLimiter {
    */
   reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation>
   /**
-   * Returns the status of the limits. Of several subjects, it reports the one with the least remaining. It
-   * takes nothing.
+   * Returns the status of the limits, without taking anything. For several subjects, returns for each limit
+   * the status of the subject with the least remaining.
    */
   status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]>
 }
 
-/** A limiter that its creator closes. */
+/** A limiter that must be closed by the code that created it. */
 export interface ClosableRateLimiter extends RateLimiter {
   /** Stops timers, and closes the connections that the limiter opened. */
   close(): Promise<void>
 }
 
-/** The rate limits of callers and API keys. */
+/** The type of `llm.limits`, the rate limiter of callers and models. */
 export interface CallerLimits extends RateLimiter {
   /**
-   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. It takes
-   * nothing. The list is empty when the caller has no limits. Rejects with `LlmError`.
+   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. Takes
+   * nothing from them. Returns an empty list for a caller without limits. Rejects with `LlmError`.
    */
   of(caller: LimitedCaller): Promise<readonly LimitStatus[]>
 }
@@ -99,17 +99,17 @@ export interface Reservation {
   /** The status of the limits at admission, for headers. */
   readonly limits: readonly LimitStatus[]
   /**
-   * Takes more from the buckets while the call runs, into debt if necessary. A limit never makes it reject,
-   * but a database failure does.
+   * Takes more from the buckets while the call runs, into debt if necessary. Never rejects because of a
+   * limit, but rejects if the database fails.
    */
   take(more: Cost): Promise<void>
   /**
-   * Corrects the reserved cost to the actual cost: returns unused units, or takes the missing ones, into debt
+   * Corrects the reserved cost to the actual cost. Gives unused units back, or takes missing units, into debt
    * if necessary. If the database fails, `settle` rejects, and the limiter retries later.
    *
    * @param actual the total cost @default the reserved and taken cost
    */
   settle(actual?: Cost): Promise<void>
-  /** Returns everything, as if no call had been made. Rejects like `settle`. */
+  /** Gives everything back, as if no call had been made. Rejects like `settle`. */
   release(): Promise<void>
 }

@@ -18,7 +18,7 @@ export class MemoryLimiter implements ClosableRateLimiter {
     this.#now = now
   }
 
-  /** Number of entries in memory. A subject can have more than one. */
+  /** Number of map entries. One subject can have several. */
   get size(): number {
     return [...this.#accounts.values()].reduce((sum, accounts) => sum + accounts.size, 0)
   }
@@ -35,8 +35,8 @@ export class MemoryLimiter implements ClosableRateLimiter {
       })),
     )
     if (refusal) {
-      // Saves the current time nevertheless. After the clock was set back, calls would otherwise wait until
-      // the old time.
+      // Saves the current time although the call takes nothing. If the clock has been set back, the bucket
+      // would otherwise not refill until the old time.
       for (const charge of charges) this.#saveBucket(charge, now)
       throw refusal
     }

@@ -7,9 +7,9 @@ export type RateLimitKey = string | number | bigint | Subject | null | undefined
 type AnyLimits = Limits | WindowLimit | undefined
 
 interface KeyContext {
-  /** Prepended to the id of a key without limits. */
+  /** Beginning of the ids of keys without own limits. */
   readonly prefix: string
-  /** Limits for a key without limits. */
+  /** Limits of keys without own limits. */
   readonly limits: AnyLimits
   addressKey(): string
 }
@@ -27,7 +27,8 @@ function toSubject(key: RateLimitKey, { prefix, limits, addressKey }: KeyContext
 }
 
 /**
- * Returns an id prefix that separates the counts of a route with its own limits from those of other routes.
+ * Returns the beginning of the ids of a route's keys. It separates the counts of routes with different names
+ * or limits.
  */
 export function keyPrefix(name: string | undefined, limits: AnyLimits): string {
   if (name !== undefined) return `${name} `

@@ -1,12 +1,13 @@
 /**
- * The reservation of a call. The call can take more while it runs, and settles its actual cost at the end.
+ * Creates the reservation of a call. The call can take more while it runs, and settles its actual cost at the
+ * end.
  */
 import { checkCost, zeroCost } from './demand.ts'
 import type { Cost, LimitStatus, Reservation } from './limits.ts'
 
 /**
- * @param charge takes the difference from the buckets, or returns it when negative. `isOver` is true when the
- * call has ended
+ * @param charge takes `difference` from the buckets, or gives it back if it is negative. `isOver` is true
+ *   once the call has ended
  */
 export function createReservation(
   limits: readonly LimitStatus[],
@@ -15,7 +16,9 @@ export function createReservation(
 ): Reservation {
   let total = reserved
   let isOpen = true
-  /** The last `take`, while it runs. `settle` waits for it, because only then is the taken total known. */
+  /**
+   * The last `take`, while it runs. `settle` waits for this promise, because the total is not known before.
+   */
   let pendingTake: Promise<void> | undefined
 
   const take = async (more: Cost): Promise<void> => {

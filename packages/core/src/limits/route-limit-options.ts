@@ -1,4 +1,4 @@
-/** The options of a route limit: types and checks. */
+/** Defines and checks the options of a route limit. */
 import { checkKeys, describeValue } from '../options/check.ts'
 import { minuteMs } from './bucket.ts'
 import { checkCost, checkLimits, checkRange, checkWindowLimit } from './demand.ts'
@@ -18,7 +18,8 @@ export interface RouteLimitOptions<Request> {
     request: Request,
   ): RateLimitKey | readonly RateLimitKey[] | Promise<RateLimitKey | readonly RateLimitKey[]>
   /**
-   * Limits for rate limit keys without `limits`. Calls of such keys are counted separately, under `name`.
+   * Limits of rate limit keys without own `limits`. The counts of such keys are separate from those of routes
+   * with another `name`.
    *
    * @default the limits of the limiter
    */
@@ -35,8 +36,8 @@ export interface RouteLimitOptions<Request> {
    */
   readonly windowMs?: number | undefined
   /**
-   * Routes with the same name share their counts for keys without `limits`. Give such routes the same limits.
-   * The limiter stores these keys with a prefix: the name and a space.
+   * Routes with the same name share the counts of keys without own `limits`. Give such routes the same
+   * limits. The limiter stores these keys with a prefix: the name and a space.
    *
    * @default one name per set of limits, so that routes with the same limits share their counts
    */
@@ -53,8 +54,8 @@ export interface RouteLimitOptions<Request> {
   /** Returns `true` for requests that are not limited. */
   skip?(request: Request): boolean | Promise<boolean>
   /**
-   * Whether to admit requests while the limiter fails, for example because its database is unavailable.
-   * `false` answers 503 with `retry-after`. A function decides for each error and request.
+   * Whether to admit requests while the limiter fails, for example because its database is unavailable. With
+   * `false`, such a request gets 503 with `retry-after`. A function decides for each error and request.
    *
    * @default false
    */

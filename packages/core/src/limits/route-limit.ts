@@ -13,7 +13,7 @@ export type Admission =
       readonly headers: Readonly<Record<string, string>>
       readonly reservation: Reservation
       /**
-       * The adapter calls this when the response is over. If the route has not settled its reservation,
+       * The adapter calls `finish` when the response is over. If the route has not settled its reservation,
        * `finish` settles the reserved cost.
        */
       finish(): void
@@ -21,17 +21,18 @@ export type Admission =
   | { readonly headers: Readonly<Record<string, string>>; readonly refusal: LlmError }
 
 /**
- * Returns a function that admits or rejects a request. Throws a `TypeError` for invalid options, and when no
- * limit could ever apply.
+ * Returns a function that admits or rejects a request. `createRouteLimit` throws a `TypeError` for invalid
+ * options, and if no limit can ever apply.
  *
- * @param addressOf returns the client's address as the framework reports it, which knows the trusted proxies
+ * @param addressOf returns the client's address as the framework reports it. The framework knows which
+ *   proxies to trust
  */
 export function createRouteLimit<Request>(
   limiter: RateLimiter,
   options: RouteLimitOptions<Request>,
   addressOf: (request: Request) => string | undefined,
 ): (request: Request) => Promise<Admission> {
-  // The likeliest mistake is a missing `await`.
+  // Without `await`, `createRateLimiter()` returns a promise: the likeliest mistake.
   if (typeof limiter?.reserve !== 'function')
     throw new TypeError('Expected a limiter, such as `await createRateLimiter()`')
   checkRouteLimitOptions(options)
@@ -76,7 +77,7 @@ export function createRouteLimit<Request>(
   }
 }
 
-/** A limiter whose `limits` are `undefined` may still have limits that it does not report. */
+/** Undefined does not mean that a limiter has no limits: it may not report them. */
 const hasNoLimits = (limits: Limits | WindowLimit | undefined): boolean =>
   limits !== undefined && Object.values(limits).every((limit) => limit === undefined)
 

@@ -35,7 +35,7 @@ export class RunningCalls {
     this.leases = new Leases(database, table, clock, () => this.leases.renew().catch(() => {}))
   }
 
-  /** Returns the number of running calls by subject. The caller must have locked the subjects. */
+  /** Returns the number of running calls by subject. The rows of the subjects must be locked. */
   async count(
     { query }: Queries,
     demands: readonly ConcurrencyDemand[],
@@ -50,8 +50,8 @@ export class RunningCalls {
        WHERE expires_at > ? AND ${matchesSubjects} GROUP BY subject`,
       [now, ...subjects],
     )
-    // After the clock was set back by a day, leases of ended processes would last a day. This update shortens
-    // them.
+    // If the clock has been set back by a day, leases of dead processes would last another day. This update
+    // shortens them.
     if (counts.some(({ last }) => last > now + leaseMs))
       await query(
         `UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${matchesSubjects}`,

@@ -1,7 +1,7 @@
 /**
- * The rate limiter that several processes share through a database. Each call locks the rows of its subjects,
- * always in the same order to prevent deadlocks. Then it reads the clock, decides like the limiter in memory,
- * and writes the rows.
+ * The rate limiter that several processes share through a database. For each call, it locks the rows of the
+ * subjects, always in the same order to prevent deadlocks. Then it reads the clock, decides like the limiter
+ * in memory, and writes the rows.
  */
 import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
@@ -73,8 +73,8 @@ class SqlLimiter implements ClosableRateLimiter {
         concurrency.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
       )
       if (refusal) {
-        // A throw rolls the transaction back. With a concurrency limit, or after the clock was set back, the
-        // transaction must be committed: otherwise buckets and leases would wait for the old time.
+        // A throw rolls the transaction back. But lease changes by `count` must be committed. If the clock
+        // has been set back, so must the current time. Otherwise buckets would not refill until the old time.
         if (concurrency.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
         await writeBuckets(queries, charges, now)
         return refusal
@@ -90,7 +90,7 @@ class SqlLimiter implements ClosableRateLimiter {
 
     return createReservation(statusOf(outcome), cost, async (difference, isOver) => {
       if (!isOver) return this.#charge(buckets, difference)
-      // From now on the lease is not renewed, so it expires even if the settlement fails.
+      // The lease is not renewed any more. So it expires even if the settlement fails.
       if (lease) await this.#runningCalls.leases.release(lease)
       const released = lease === undefined ? undefined : { lease, concurrency }
       return this.#settlements.run(() => this.#charge(buckets, difference, released))
@@ -160,8 +160,8 @@ class SqlLimiter implements ClosableRateLimiter {
   #pruneOccasionally(): void {
     if (performance.now() - this.#prunedAt < pruneEveryMs || this.#pruning) return
     this.#prunedAt = performance.now()
-    // No call depends on pruning, so errors are ignored. If the database is unavailable, the next call
-    // reports it.
+    // No call depends on pruning, so errors are ignored. If the database is unavailable, the next call fails
+    // and reports it.
     this.#pruning = this.prune()
       .catch(() => {})
       .finally(() => {
@@ -196,8 +196,8 @@ const batchSize = 100
 interface LimitRowId {
   readonly subject: string
   /**
-   * The name of a bucket, or `concurrent`. A row `concurrent` has no level. It is a lock, so that one
-   * transaction at a time counts the running calls of a subject.
+   * The name of a bucket, or `concurrent`. The row `concurrent` is only a lock: its level is unused. It lets
+   * one transaction at a time count the running calls of a subject.
    */
   readonly name: string
 }
@@ -226,7 +226,7 @@ async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: str
   return { rows, now: Math.max(...rows.map(({ now }) => now)) }
 }
 
-/** The time of a new row, before any time of the clock. A new bucket therefore counts as full. */
+/** The time that a new row gets, before any real time. A new bucket therefore counts as full. */
 const longAgo = Number.MIN_SAFE_INTEGER
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
