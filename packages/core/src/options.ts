@@ -1,6 +1,6 @@
 /**
- * All options of `createLlm`. Larger groups are in `options/`. No other code reads the app's environment
- * variables.
+ * All options of `createLlm`. Larger groups of options are in `options/`. No other code reads settings from
+ * environment variables.
  */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -25,10 +25,10 @@ import type { DatabaseLocation } from './storage/open.ts'
 export interface LlmOptions extends AccessOptions {
   /**
    * Locations of models. A string is the path of a GGUF file, or of a folder in Ollama's layout or with
-   * `*.gguf` files. A `*.gguf` file is named by its file name without the extension. An object is a GGUF file
-   * with LoRA adapters. Each given path must exist. If two models have the same name, the earlier location is
-   * used. The built-in model comes last. New models are stored in the first folder. The other folders are
-   * read-only.
+   * `*.gguf` files. The model in a `*.gguf` file has the file's name without the extension. An object is a
+   * GGUF file with LoRA adapters. Each path must exist. If two models have the same name, the model in the
+   * earlier location is used. The built-in model comes last. New models are stored in the first folder. The
+   * other folders are read-only.
    *
    * @default `$OLLAMA_MODELS`, else `~/.ollama/models`
    */
@@ -65,7 +65,7 @@ export interface LlmOptions extends AccessOptions {
    */
   prices?: Prices | undefined
 
-  /** Limits by tier name. Each caller of a tier has separate buckets. */
+  /** Limits by name of the tier. Calls are counted separately for each caller of a tier. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
   /** Limits by model. All callers of a model share its limits. */
@@ -73,7 +73,7 @@ export interface LlmOptions extends AccessOptions {
 
   /**
    * How many calls may wait for each model, from 0 to 1,000,000. Callers take turns in the queue. When it is
-   * full, the last call of the caller with the most queued calls is rejected.
+   * full, the newest call of the caller with the most waiting calls is rejected.
    *
    * @default 448 with `auth: 'host'` or `'keys'`; else calls wait in the engine only
    */
@@ -85,7 +85,7 @@ export interface LlmOptions extends AccessOptions {
    */
   spendingWarnings?: SpendingWarningOptions | undefined
 
-  /** Retention of usage rows. */
+  /** How long usage is stored. */
   usage?: UsageOptions | undefined
 
   /**
@@ -146,7 +146,7 @@ export function resolveOptions(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   )
-  // Relative to this file, which is beside `index.ts`. So the path is also valid in the published package.
+  // Relative to this file. Both files have the same relative path in the published package.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,

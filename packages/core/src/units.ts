@@ -1,4 +1,4 @@
-/** Byte sizes and durations with units, as options accept them. */
+/** Parses byte sizes and durations with units, as options contain them. */
 
 /** Bytes, or a number with a unit: `'32mb'`. 1 kb is 1,024 bytes. */
 export type ByteSize = number | `${number}${'kb' | 'mb' | 'gb'}`
@@ -59,5 +59,5 @@ export function formatDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${seconds}` : seconds
 }
 
-/** In characters. A text from a client may be megabytes long. */
+/** In characters. A client may send a text of megabytes. */
 const maxDurationLength = 100

@@ -38,7 +38,10 @@ export function findRefusal(
   return fullest && limitExceeded(`${fullest.limit} requests at the same time`, unknownWaitMs, charges)
 }
 
-/** Retry delay after a concurrency limit rejects a call, since nobody knows when a running call ends. */
+/**
+ * Retry delay after a concurrency limit rejects a call, because the time until a running call ends is
+ * unknown.
+ */
 const unknownWaitMs = 1_000
 
 const limitExceeded = (

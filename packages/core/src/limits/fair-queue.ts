@@ -86,7 +86,7 @@ export class FairQueue {
   }
 
   /**
-   * Rejects the newest call of the longest line. Among equally long lines, it is the line whose turn comes
+   * Rejects the newest call of the longest line. Among equally long lines, chooses the line whose turn comes
    * last.
    */
   #rejectOne(): void {

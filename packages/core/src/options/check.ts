@@ -1,4 +1,4 @@
-/** Checks of options, and parsing of environment variables as in Ollama. */
+/** Checks options, and parses environment variables as Ollama does. */
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
@@ -29,7 +29,7 @@ export function checkInteger<T>(option: string, value: T, min: number, max: numb
   )
 }
 
-/** Adds the name of the option to the error of a parser. */
+/** Runs a parser, and adds the name of the option to its error. */
 export function parseOption<Value>(option: string, parse: () => Value): Value {
   try {
     return parse()
@@ -38,7 +38,7 @@ export function parseOption<Value>(option: string, parse: () => Value): Value {
   }
 }
 
-/** Parses the spellings of Go's `strconv.ParseBool`. */
+/** Parses a boolean in the spellings that Go's `strconv.ParseBool` accepts. */
 export function parseBoolean(option: string, value: string | undefined): boolean | undefined {
   if (value === undefined) return undefined
   if (/^(?:1|t|T|TRUE|true|True)$/.test(value)) return true
@@ -46,7 +46,7 @@ export function parseBoolean(option: string, value: string | undefined): boolean
   throw new TypeError(`Expected \`${option}\` to be 1 or 0, got ${describeValue(value)}`)
 }
 
-/** Trims spaces and quotes as Ollama does. Undefined for an empty variable. */
+/** Trims spaces and quotes as Ollama does. Returns undefined for an empty variable. */
 export const trimVariable = (value: string | undefined): string | undefined =>
   value?.trim().replace(/^["']+|["']+$/g, '') || undefined
 

@@ -14,18 +14,18 @@ export interface LocalOptions {
   threads?: number | undefined
 
   /**
-   * Context size in tokens, for a prompt and its output together, at least 16. Its memory is allocated when a
-   * model is loaded. Calls may override it.
+   * Context size in tokens, for a prompt and its output together, at least 16. A model allocates memory for
+   * the whole context when it is loaded. Calls may request another size.
    *
    * @default `$OLLAMA_CONTEXT_LENGTH`, else 4096; never more than the model was trained for
    */
   contextSize?: number | undefined
 
   /**
-   * Largest context size that a call may request, in tokens, at least 16. A larger requested size is
+   * Largest context size that a call may request, in tokens, at least 16. A call that requests more is
    * rejected.
    *
-   * @default the trained context size; a larger requested size is reduced to it
+   * @default none: a call that requests more than the trained size gets the trained size
    */
   maxContextSize?: number | undefined
 
@@ -38,7 +38,7 @@ export interface LocalOptions {
   parallel?: number | undefined
 
   /**
-   * Maximum number of models in memory, from 1 to 1,024. Loading another model unloads an idle one.
+   * Maximum number of models in memory, from 1 to 1,024. To load one more, an idle model is unloaded.
    *
    * @default `$OLLAMA_MAX_LOADED_MODELS`, else 3
    */
@@ -53,16 +53,16 @@ export interface LocalOptions {
   gpuLayers?: number | 'auto' | 'max' | undefined
 
   /**
-   * Whether models use flash attention, which takes less memory. On a CPU it evaluates long prompts faster,
-   * but short prompts after a long cached prefix more slowly.
+   * Whether models use flash attention, which takes less memory. With it, a CPU evaluates long prompts
+   * faster, but short prompts after a long cached prefix more slowly.
    *
    * @default `$OLLAMA_FLASH_ATTENTION`, else true if the model and the machine support it
    */
   flashAttention?: boolean | undefined
 
   /**
-   * KV cache data type: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Both are slower on a
-   * CPU. A model that does not support the type gets `'f16'`, with a warning in the log.
+   * KV cache data type: `'q8_0'` takes half the memory of `'f16'`, `'q4_0'` a quarter. Both are slower than
+   * `'f16'` on a CPU. A model that does not support the type gets `'f16'`, with a warning in the log.
    *
    * @default `$OLLAMA_KV_CACHE_TYPE`, else 'f16'
    */
@@ -84,7 +84,7 @@ export interface LocalOptions {
   keepAlive?: Duration | 'forever' | undefined
 
   /**
-   * Path of the entry file of the model process. Set it if a bundler does not include that file.
+   * Path of the entry file of the model process. Set this option if a bundler does not include the file.
    *
    * @default `@modelmount/core/model-process`
    */
@@ -102,11 +102,11 @@ export interface LocalOptions {
 const kvCacheTypes = ['f16', 'q8_0', 'q4_0'] as const
 type KvCacheType = (typeof kvCacheTypes)[number]
 
-/** The largest trained context is ten million tokens. */
+/** Upper bound in tokens. The largest trained context of any model is ten million. */
 const maxContext = 2 ** 24
 /** Maximum number of sequences in llama.cpp. */
 const maxParallel = 256
-/** More than any real setup has. */
+/** Upper bound. No real setup has so many models in memory. */
 const maxModels = 1_024
 const maxLayers = 65_536
 
@@ -180,7 +180,7 @@ export function resolveLocalOptions(
 
 type VariableName = 'contextSize' | 'parallel' | 'maxLoadedModels' | 'flashAttention' | 'kvCacheType'
 
-/** Reads Ollama's variables. If an option is set, its variable is not read or checked. */
+/** Reads Ollama's environment variables. If an option is set, its variable is neither read nor checked. */
 function readVariables(
   options: LocalOptions,
   environment: NodeJS.ProcessEnv,

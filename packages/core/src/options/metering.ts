@@ -1,4 +1,4 @@
-/** Options of prices, limits, queues and the retention of usage. */
+/** Checks the options for prices, limits, queues and the storage of usage. */
 
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
@@ -6,17 +6,17 @@ import { checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
 
-/** Maximum number of calls of a model in the engine. All other calls wait in the fair queue. */
+/** How many calls of a model may be in the engine at once. The other calls wait in the fair queue. */
 const permits = 64
-/** With the permits, this is the maximum number of calls that the engine accepts (512). */
+/** With `permits`, this makes 512 calls: as many as the engine accepts. */
 const defaultMaxQueued = 448
 
 const dayMs = 86_400_000
 
 export interface UsageOptions {
   /**
-   * How many days the row of each call is kept, from 1 to 36,525, or `'forever'`. Sums by day, key and model
-   * are never deleted. The spending of callers is never deleted either.
+   * How many days the row of each call is kept, from 1 to 36,525, or `'forever'`. Sums by day, key and model,
+   * and the spending of callers, are never deleted.
    *
    * @default 90
    */
@@ -39,7 +39,7 @@ export interface ResolvedMeteringOptions {
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   readonly warnings: SpendingWarningOptions
-  /** Infinite if rows are never deleted. */
+  /** `Infinity` if rows are never deleted. */
   readonly retentionMs: number
 }
 

@@ -1,4 +1,4 @@
-/** The option `models`: folders, files, and files with adapters. */
+/** Checks the option `models`: folders, files, and files with LoRA adapters. */
 import { resolve } from 'node:path'
 import { checkKeys, expandHome } from './check.ts'
 
@@ -61,7 +61,7 @@ const expandModelHome = (given: string | AdaptedModel): string | AdaptedModel =>
         adapters: given.adapters.map((adapter) => ({ ...adapter, file: expandHome(adapter.file) })),
       }
 
-/** Rejects a file that is named twice, because the engine would silently use only the last scale. */
+/** Rejects an adapter that is named twice, because the engine would silently use only its last scale. */
 function rejectDuplicateAdapters({ name, adapters }: AdaptedModel): void {
   const files = adapters.map(({ file }) => resolve(file))
   const duplicate = files.find((file, index) => files.indexOf(file) !== index)

@@ -6,7 +6,7 @@ import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } fro
 
 export interface StoreOptions {
   /**
-   * Registries for pulls and pushes, as `host` or `host:port`. They are called over https only, and never at
+   * Registries for pulls and pushes, as `host` or `host:port`. Requests to them use https, and never go to
    * private addresses.
    *
    * @default ['registry.ollama.ai', 'hf.co', 'huggingface.co']
@@ -14,17 +14,17 @@ export interface StoreOptions {
   registries?: readonly string[] | undefined
 
   /**
-   * Further registries, which may have private addresses. They are called over http if a call sets
-   * `insecure`, else over https.
+   * Further registries, which may have private addresses. Requests to them use http if a pull or push sets
+   * `insecure`, else https.
    *
    * @default none
    */
   privateRegistries?: readonly string[] | undefined
 
   /**
-   * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. Models that would exceed it
-   * are rejected. Processes that share the folder share the limit. A download reserves its size before it
-   * starts. An upload is checked when it ends.
+   * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. A model that would exceed
+   * this size is rejected. Processes that share the folder share the limit. A download reserves its size
+   * before it starts. An upload is checked when it ends.
    *
    * @default the size of the disk
    */

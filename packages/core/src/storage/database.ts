@@ -4,23 +4,25 @@ export type SqlValue = string | number | bigint | Uint8Array | null
 
 export interface Queries {
   /**
-   * Returns integers as numbers if that is exact, else as bigints. Returns booleans as 1 and 0.
+   * Runs one statement and returns its rows. Integers are numbers if that is exact, else bigints. Booleans
+   * are 1 and 0.
    *
-   * @param sql one statement, with `?` for each parameter
+   * @param sql the statement, with `?` for each parameter
    */
   query<Row extends object>(sql: string, parameters?: readonly SqlValue[]): Promise<readonly Row[]>
 }
 
 export interface Database extends Queries {
   /**
-   * SQL expression of the current time by the database's clock, in milliseconds since 1970. Each statement
-   * evaluates it.
+   * SQL expression for the current time by the database's clock, in milliseconds since 1970. Each evaluation
+   * returns the time at that moment, not the start of the transaction.
    */
   readonly clock: string
   /**
    * Runs `work` in a transaction, and rolls back when `work` throws. `work` must use only the queries that it
-   * receives. After a conflict, PostgreSQL repeats `work`. SQLite runs one transaction at a time, while all
-   * other queries wait. Rejects with `UncertainOutcome` if the commit was not confirmed.
+   * receives. With PostgreSQL, `work` runs again after a conflict with another transaction. With SQLite, one
+   * transaction runs at a time, and all other queries wait. Rejects with `UncertainOutcome` if the commit was
+   * not confirmed.
    */
   transaction<Result>(
     work: (queries: Queries) => Promise<Result>,

@@ -1,6 +1,6 @@
 /**
- * Rows that mark running work. The owning process renews its rows, and inserts them again if another process
- * removed them. A row expires a minute after its last renewal.
+ * Stores leases: rows that mark running work. The process that runs the work renews the rows, and inserts
+ * them again if another process has deleted them. A row expires a minute after its last renewal.
  */
 import type { Database, Queries, SqlValue } from './database.ts'
 
@@ -13,7 +13,7 @@ export interface LeaseTable<Column extends string> {
   readonly columns: readonly Column[]
   /** Primary key. */
   readonly key: readonly Column[]
-  /** Column by which rows are counted. */
+  /** Column by whose value rows are counted, such as `caller`. */
   readonly owner: Column
 }
 
@@ -21,7 +21,7 @@ type LeaseRow<Column extends string> = Readonly<Record<Column, SqlValue>>
 
 interface Lease<Column extends string> {
   readonly rows: readonly LeaseRow<Column>[]
-  /** Expiry of the last known renewal, in ms of the database's clock. */
+  /** When the lease expires, by its last successful renewal, in ms of the database's clock. */
   expiresAt: number
 }
 
@@ -36,8 +36,8 @@ export class Leases<Column extends string> {
   #isClosed = false
 
   /**
-   * @param clock SQL expression, in milliseconds
-   * @param onRenewalDue called at intervals while there are leases; renews them, and never rejects
+   * @param clock returns the SQL expression for the current time in milliseconds
+   * @param onRenewalDue called every 20 s while there are leases. It must call `renew` and must not reject
    */
   constructor(
     database: Database,
@@ -54,7 +54,7 @@ export class Leases<Column extends string> {
   /**
    * Renews a lease until `release`.
    *
-   * @param rows the rows that the caller has inserted
+   * @param rows the rows of the lease, which are already in the database
    */
   add(id: string, rows: readonly LeaseRow<Column>[], expiresAt: number): void {
     this.#leases.set(id, { rows, expiresAt })
@@ -63,8 +63,7 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * Stops renewing a lease. After this resolves, no renewal inserts its rows again, so the caller can delete
-   * them.
+   * Stops renewing a lease. When this resolves, no renewal can insert the rows again, so they can be deleted.
    */
   async release(id: string): Promise<void> {
     this.#leases.delete(id)
@@ -85,8 +84,9 @@ export class Leases<Column extends string> {
   }
 
   /**
-   * Restores expired rows of this process before the rows of `owners` are counted. The caller must have
-   * locked the owners. A process does not renew its rows while it sleeps or cannot reach the database.
+   * Inserts expired rows of this process again. Call it before the rows of `owners` are counted, in the
+   * transaction that has locked these owners. Rows of running work expire if the process sleeps or cannot
+   * reach the database.
    */
   async restore(queries: Queries, owners: readonly SqlValue[], now: number): Promise<void> {
     const { owner } = this.#table
@@ -120,7 +120,7 @@ export class Leases<Column extends string> {
     }
   }
 
-  /** Inserts or renews rows. Resolves with their earliest expiry. */
+  /** Inserts or renews rows, and returns the earliest time at which one expires. */
   async #write(queries: Queries, rows: readonly LeaseRow<Column>[]): Promise<number> {
     if (rows.length === 0) return Number.POSITIVE_INFINITY
     const { name, columns, key } = this.#table

@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto'
 import type { Database } from './database.ts'
 
-/** Statements of one step. A released step never changes: later changes are new steps. */
+/** The SQL statements of one step. A released step never changes. A later change is another step. */
 export type Migration = readonly string[]
 
 /**
- * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores applied steps
- * of a newer version. Throws if an applied step has changed.
+ * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores steps that a
+ * newer version has applied. Throws if an applied step has changed.
  *
- * @param owner the group of tables whose steps are counted together
+ * @param owner name of a group of tables, whose steps are numbered from 1
  */
 export async function migrate(
   database: Database,

@@ -1,4 +1,4 @@
-/** Opens the database of the `database` option. Each driver is loaded when it is used. */
+/** Opens the database that the option `database` names. A driver is loaded only if it is used. */
 import type { Database } from './database.ts'
 import type { PostgresPool } from './postgres.ts'
 

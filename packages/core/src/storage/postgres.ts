@@ -12,7 +12,7 @@ import {
 } from './database.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
 
-/** The part of `pg`'s `Pool` that is used. */
+/** The methods of `pg`'s `Pool` that this file uses. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
   end(): Promise<void>
@@ -39,14 +39,14 @@ export async function openPostgres(
 ): Promise<Database> {
   if (typeof location !== 'string') return new Postgres(location, { isOwned: false, responseTimeoutMs })
   const { Pool } = await loadPg()
-  // `allowExitOnIdle` lets a finished app exit; the timeout reports an unreachable database.
+  // `allowExitOnIdle` lets a finished app exit. The timeout detects an unreachable database.
   const pool = new Pool({
     connectionString: location,
     allowExitOnIdle: true,
     connectionTimeoutMillis: responseTimeoutMs,
     keepAlive: true,
   })
-  // The pool replaces a broken idle connection; without a listener its error would end the process.
+  // The pool replaces a broken idle connection. But without this listener, its error would end the process.
   pool.on('error', ignore)
   const database = new Postgres(pool, { isOwned: true, responseTimeoutMs })
   try {
@@ -97,7 +97,7 @@ class Postgres implements Database {
     work: (queries: Queries) => Promise<Result>,
     { exclusive: isExclusive = false }: TransactionOptions,
   ): Promise<Result> {
-    // Exclusive transactions wait for each other and take longer.
+    // An exclusive transaction may wait for others, so its statements may take longer.
     const responseTimeoutMs = isExclusive ? 6 * this.#responseTimeoutMs : this.#responseTimeoutMs
     return this.#withConnection(responseTimeoutMs, async (connection) => {
       let isOver = false
@@ -135,7 +135,7 @@ class Postgres implements Database {
       throw error
     })
     const connection = new PostgresConnection(client, responseTimeoutMs)
-    // The pool handles errors of idle connections only.
+    // The listener of the pool only gets the errors of idle connections.
     client.on('error', ignore)
     try {
       return await work(connection)
@@ -147,7 +147,7 @@ class Postgres implements Database {
 }
 
 class PostgresConnection {
-  /** Set once the connection must not be reused. */
+  /** The reason why the connection must not be reused. Undefined while it may be. */
   failure: Error | undefined
   readonly #client: PostgresClient
   readonly #responseTimeoutMs: number
@@ -187,7 +187,9 @@ async function withTimeout<Result>(response: Promise<Result>, limitMs: number): 
   }
 }
 
-/** A commit that the server rejected has failed. After any other error it may have succeeded. */
+/**
+ * Rethrows the error if the server rejected the commit. After any other error, the commit may have succeeded.
+ */
 function throwCommitError(cause: unknown): never {
   if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
   throw new UncertainOutcome('PostgreSQL did not confirm the commit of a transaction.', { cause })
@@ -195,7 +197,7 @@ function throwCommitError(cause: unknown): never {
 
 const ignore = (): void => {}
 
-/** Unlikely to clash with other users of the database: 'modelmnt' as a number. */
+/** The text 'modelmnt' as a number. Other programs are unlikely to lock the same number. */
 const advisoryLockId = Buffer.from('modelmnt').readBigInt64BE()
 
 /** Parsers by the type numbers of PostgreSQL's `pg_type.dat`. */
@@ -224,6 +226,8 @@ async function loadPg(): Promise<typeof import('pg')> {
   }
 }
 
-/** `serialization_failure` and `deadlock_detected`: the transaction had no effect. */
+/**
+ * Whether the code is `serialization_failure` or `deadlock_detected`. Then the transaction changed nothing.
+ */
 const isConflict = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')

@@ -1,11 +1,13 @@
-/** Repeats database work that failed because of concurrent work and changed nothing. */
+/**
+ * Repeats database work after a conflict with concurrent work. The failed attempt must have changed nothing.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 
 const limitMs = 5_000
 
 /**
- * Repeats `attempt` while it fails with a conflict, and throws the last error after 5 s. The pauses grow and
- * are random, so that conflicting processes do not retry at the same time.
+ * Calls `attempt` until it no longer fails with a conflict. After 5 s, throws the last error. The pauses grow
+ * and are random, so that conflicting processes do not retry at the same time.
  */
 export async function retryOnConflict<Result>(
   attempt: () => Result | Promise<Result>,

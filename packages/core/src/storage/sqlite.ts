@@ -1,4 +1,4 @@
-/** SQLite through the `DatabaseSync` API of Node, or of `@photostructure/sqlite` if this Node has none. */
+/** SQLite through `DatabaseSync` of Node, or of `@photostructure/sqlite` if this version of Node lacks it. */
 import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { LRUCache } from 'lru-cache'
@@ -28,15 +28,15 @@ export async function openSqlite(path: string): Promise<Database> {
 
 const inMemory = ':memory:'
 /**
- * Number of cached statements. The cache is bounded, because statements with lists of values differ in
- * length.
+ * Number of cached statements. The cache is bounded, because a statement with a list of values is another one
+ * for each length of the list.
  */
 const maxStatements = 200
 
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
-  // References the connection as long as its statements. Using a statement after its connection was
-  // garbage-collected crashes the process.
+  // Keeps the connection from being garbage-collected before its statements. Otherwise the next use of a
+  // statement would crash the process.
   readonly #connection: SqliteConnection
   readonly #statements = new LRUCache<string, PreparedStatement>({ max: maxStatements })
   #tail: Promise<unknown> = Promise.resolve()
@@ -46,8 +46,8 @@ class Sqlite implements Database {
   }
 
   async configure(): Promise<void> {
-    // SQLite's own wait for a lock blocks the event loop, so it is only 10 ms. `retryOnConflict` continues
-    // the wait.
+    // While SQLite waits for a lock, it blocks the event loop, so it waits only 10 ms. Then `retryOnConflict`
+    // waits and repeats.
     this.#run('PRAGMA busy_timeout = 10')
     await retryOnConflict(() => this.#run('PRAGMA journal_mode = WAL'), isBusy)
     for (const setting of ['synchronous = NORMAL', 'foreign_keys = ON']) this.#run(`PRAGMA ${setting}`)
@@ -59,8 +59,8 @@ class Sqlite implements Database {
 
   transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
     return this.#enqueue(async () => {
-      // Takes the write lock at once. A transaction that begins by reading cannot write once another process
-      // has written.
+      // Takes the write lock at the beginning. If a transaction reads first, it can no longer write once
+      // another process has written.
       await retryOnConflict(() => this.#run('BEGIN IMMEDIATE'), isBusy)
       let isOver = false
       const queries: Queries = {
@@ -74,7 +74,7 @@ class Sqlite implements Database {
         this.#run('COMMIT')
         return result
       } catch (error) {
-        // SQLite has already rolled back after a full disk.
+        // After an error such as a full disk, SQLite may have rolled back already.
         if (this.#connection.isTransaction) this.#run('ROLLBACK')
         throw error
       } finally {
@@ -133,7 +133,7 @@ interface SqliteModule {
 }
 
 async function loadSqlite(): Promise<SqliteModule> {
-  // Missing in `@types/node` of the oldest supported Node.
+  // `unknown`, because `@types/node` of the oldest supported Node lacks the module.
   const own: unknown = process.getBuiltinModule?.('node:sqlite')
   if (own) return own as SqliteModule
   try {
@@ -146,7 +146,9 @@ async function loadSqlite(): Promise<SqliteModule> {
   }
 }
 
-/** Creates a file that only its owner can read. SQLite gives its side files the same mode. */
+/**
+ * Creates a file that only its owner can read. SQLite creates its `-wal` and `-shm` files with the same mode.
+ */
 function createPrivateFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true })
   closeSync(openSync(path, 'a', 0o600))
@@ -164,5 +166,8 @@ const fromColumn = (value: SqlValue): SqlValue => (typeof value === 'bigint' ? t
 const mapValues = (row: Readonly<Record<string, SqlValue>>, map: (value: SqlValue) => SqlValue) =>
   Object.fromEntries(Object.entries(row).map(([name, value]) => [name, map(value)]))
 
-/** Matches the message, because not every driver reports the error number. */
+/**
+ * Whether another connection holds the lock. Checks the message, because not every driver reports an error
+ * number.
+ */
 const isBusy = (error: unknown): boolean => error instanceof Error && /\bis locked\b/.test(error.message)

@@ -1,4 +1,4 @@
-/** Package entry point `@modelmount/core/testing`, for tests of an app without a model. */
+/** Package entry point `@modelmount/core/testing`, to test an app without a model. */
 export { readEvents, type ServerSentEvent } from './read-events.ts'
 export {
   type Script,

@@ -1,4 +1,4 @@
-/** Reads a server-sent event stream, as a client would. */
+/** Reads a stream of server-sent events, as a client would. */
 import { createParser } from 'eventsource-parser'
 
 export interface ServerSentEvent {

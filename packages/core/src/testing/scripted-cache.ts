@@ -4,9 +4,9 @@ import { type CacheLifetime, cacheLifetimes, type GenerateRequest } from '../eng
 import { toTemplateMessages } from '../engine/request-input.ts'
 
 /**
- * Caches prompt prefixes that end at a breakpoint. Each tool and each message counts as one token. A prefix
- * includes the tool or message with its breakpoint. A prompt reads the longest cached prefix of its tenant
- * and model. It then caches the rest of the prompt, up to its last breakpoint.
+ * Caches the prefixes of prompts that end at a breakpoint. Each tool and each message counts as one token. A
+ * prefix includes the tool or message that contains the breakpoint. `use` looks up the longest cached prefix
+ * of the prompt, for the same tenant and model. Then it caches the prompt's other prefixes.
  */
 export class ScriptedCache {
   readonly #now: () => number
@@ -17,7 +17,7 @@ export class ScriptedCache {
     this.#now = now
   }
 
-  /** Caches a prompt and returns its cache usage. */
+  /** Looks up a prompt, caches it, and returns how many of its tokens were read and written. */
   use({ model, input }: GenerateRequest, tenant: string): PromptUsage {
     const { tokens: inputTokens, breakpoints } = prefixesOf(input)
     const last = breakpoints.at(-1)
@@ -55,7 +55,7 @@ interface Prefix {
 interface CachedPrefix extends Prefix {
   readonly tenant: string
   readonly model: string
-  /** Expiry time, in milliseconds. Each cache hit extends the time. */
+  /** Expiry time, in milliseconds. Each hit sets it again. */
   expiresAt: number
 }
 

@@ -1,4 +1,4 @@
-/** An engine with scripted answers, for tests of an app without a model. */
+/** An engine with scripted answers, to test an app without a model. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
@@ -12,15 +12,15 @@ import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
 
 /**
- * An answer, or a function that returns the answer to a request. A list is streamed chunk by chunk. An error
- * ends the answer.
+ * An answer, or a function that returns the answer to a request. Each item of a list is streamed as one
+ * chunk. An error is thrown and ends the answer.
  */
 export type Script = ScriptedAnswer | ((request: GenerateRequest) => ScriptedAnswer | Promise<ScriptedAnswer>)
 export type ScriptedAnswer = string | LlmError | readonly ScriptedChunk[]
 
 /**
- * Logprobs are emitted only if the request asks for logprobs, with at most the requested number of
- * alternatives.
+ * A part of an answer. Its logprobs are emitted only if the request asks for logprobs, with at most the
+ * requested number of alternatives.
  */
 export type ScriptedChunk =
   | string
@@ -37,7 +37,8 @@ export interface ScriptedToolCall {
   /** @default `call_0`, `call_1` and so on */
   readonly id?: string
   /**
-   * An object, or its JSON in pieces. The call is incomplete unless the joined pieces are a JSON object.
+   * An object, or its JSON in pieces. If the joined pieces are not a JSON object, the tool call is reported
+   * as incomplete.
    *
    * @default {}
    */
@@ -48,7 +49,8 @@ export interface ScriptedEngineOptions {
   /** Delay before each chunk, in milliseconds. @default 0 */
   readonly delayMs?: number
   /**
-   * Context size reported for loaded models, in tokens. The engine does not enforce it.
+   * Context size that is reported for loaded models, in tokens. The engine does not enforce it.
+   *
    * @default 4,096
    */
   readonly contextSize?: number
@@ -113,7 +115,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
   }
 }
 
-/** Generates the script's answer to each request. */
+/** Streams the script's answer to each request. */
 class ScriptRunner {
   readonly #script: Script
   readonly #delayMs: number
@@ -170,7 +172,7 @@ class ScriptRunner {
 /** The output of a request so far. */
 interface Output {
   tokens: number
-  /** The arguments of each call, as JSON. */
+  /** The arguments of each tool call, as JSON. */
   readonly calls: string[]
   isTruncated: boolean
 }
@@ -276,7 +278,7 @@ function normalize(vector: readonly number[]): readonly number[] {
   return vector.map((value) => value / length)
 }
 
-/** Share of `some` words that occur among `others`, from 0 to 1. */
+/** The share of the words in `some` that `others` contains, from 0 to 1. */
 const wordOverlap = (some: readonly string[], others: readonly string[]): number =>
   some.length === 0 ? 0 : some.filter((word) => others.includes(word)).length / some.length
 

@@ -1,7 +1,4 @@
-/**
- * Races between a promise and an abort signal. The signal may outlive the promise, so no listener stays on
- * it.
- */
+/** Waits for a promise or an abort signal. The signal may outlive the promise, so its listener is removed. */
 
 /** Settles like `work`, or rejects with the signal's reason when the signal aborts first. */
 export async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

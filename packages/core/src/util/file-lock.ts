@@ -1,13 +1,13 @@
 /**
  * A lock between processes that share a folder. The lock is a file, and its owner regularly updates the
- * modification time. No npm package is used, because such packages install signal handlers in the app's
- * process. The file stays empty, so that models can be deleted on a full disk.
+ * modification time. The file stays empty, so that the lock also works on a full disk: the deletion of a
+ * model needs it. No npm package is used, because such packages install signal handlers in the app's process.
  */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 
-/** If a lock was not renewed for this long, its owner has died or was stopped. */
+/** If a lock has not been renewed for this long, its owner is dead or stopped. */
 const staleMs = 5_000
 const heartbeatMs = 1_000
 const pollMs = 25
@@ -15,11 +15,12 @@ const pollMs = 25
 const settleMs = 100
 
 /**
- * Waits for the lock and runs `work`. Rejects with the signal's reason when the signal aborts.
+ * Waits for the lock and runs `work`. Rejects with the signal's reason if the signal aborts before the lock
+ * is acquired.
  *
- * @param work receives `lost`, which aborts when another process has taken the lock. That happens after
- *   this process was stopped for long. `expectOwned` checks the lock at once, and rejects if it is lost. Call
- *   it before changes that could harm other processes
+ * @param work `lost` aborts when another process has taken the lock, because this process was stopped for too
+ *   long. `expectOwned` checks that at once, and rejects if the lock is lost. Call it before changes that
+ *   could harm other processes
  */
 export async function withFileLock<T>(
   path: string,
@@ -59,7 +60,8 @@ async function tryAcquire(path: string): Promise<FileHandle | undefined> {
 }
 
 /**
- * Sets the modification time by the clock of this machine, which may differ from the clock of a network disk.
+ * Creates the lock file. Sets its modification time by the clock of this machine, because a network disk may
+ * have another clock.
  */
 async function createLockFile(path: string): Promise<FileHandle> {
   const file = await open(path, 'wx')
@@ -103,7 +105,10 @@ async function expectOwned(path: string, file: FileHandle): Promise<void> {
   if (!(await isOwned(path, file))) throw new Error('The lock was lost.')
 }
 
-/** Compares inode numbers. The number of an open file is not reused. */
+/**
+ * Whether the file at the path is still this open file, by inode number. The number of an open file is not
+ * reused.
+ */
 async function isOwned(path: string, file: FileHandle): Promise<boolean> {
   const [current, own] = await Promise.all([
     stat(path, { bigint: true }).catch(() => undefined),

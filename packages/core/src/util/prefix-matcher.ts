@@ -1,4 +1,6 @@
-/** Finds one pattern in a stream, in constant amortised time per element (Knuth, Morris and Pratt). */
+/**
+ * Finds one pattern in a stream by the Knuth-Morris-Pratt algorithm, in constant amortised time per element.
+ */
 export class PrefixMatcher<T> {
   readonly #pattern: ArrayLike<T>
   /** For each prefix of the pattern: the length of its longest proper suffix that is also a prefix. */
@@ -11,9 +13,9 @@ export class PrefixMatcher<T> {
   }
 
   /**
-   * Returns the length of the longest prefix of the pattern that ends at `element`.
+   * Returns the length of the longest prefix of the pattern with which the stream ends after `element`.
    *
-   * @param matched length of the longest prefix that ends before `element`
+   * @param matched the result for the previous element
    */
   advance(matched: number, element: T): number {
     let length = matched

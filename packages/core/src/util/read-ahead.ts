@@ -3,9 +3,10 @@
 type Produce<T> = (push: (item: T) => void, signal: AbortSignal) => Promise<void>
 
 /**
- * Runs `produce` ahead of its reader, from the first pull on. Ends without an error when the signal aborts or
- * the reader stops. In both cases, the signal of the producer aborts. Items pushed before a failure are still
- * delivered.
+ * Returns an iterator over the items that `produce` pushes. `produce` starts at the first pull, and does not
+ * wait for the reader. The iterator ends without an error when `signal` aborts or the reader stops. In both
+ * cases, the signal that `produce` receives aborts. If `produce` fails, the items that it pushed before are
+ * still delivered.
  *
  * @param onConsume called with each item that the reader takes
  */
@@ -21,7 +22,7 @@ class ReadAheadQueue<T> implements AsyncIterableIterator<T> {
   readonly #signal: AbortSignal
   readonly #produce: Produce<T>
   readonly #onConsume: (item: T) => void
-  /** Not `AbortSignal.any`, because each call would leave an entry on a long-lived signal. */
+  /** Not `AbortSignal.any`, because each use would leave an entry on a signal that lives long. */
   readonly #controller = new AbortController()
   readonly #items: T[] = []
   #state: 'idle' | 'running' | 'ended' | { readonly error: unknown } = 'idle'

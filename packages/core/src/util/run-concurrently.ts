@@ -1,9 +1,12 @@
-/** Runs a job per item, in order, with limited concurrency. */
+/**
+ * Runs one job per item. At most `concurrency` jobs run at the same time. They start in the order of the
+ * items.
+ */
 import { setMaxListeners } from 'node:events'
 
 /**
- * Resolves without starting further jobs when the signal aborts. The first failure aborts the signal of the
- * other jobs and is thrown after they have ended.
+ * When `callerSignal` aborts, starts no more jobs, and resolves after the running jobs. When a job fails,
+ * aborts the signal of the other jobs, and throws the first error after they have ended.
  */
 export async function runConcurrently<Item>(
   items: readonly Item[],

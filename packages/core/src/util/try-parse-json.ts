@@ -1,4 +1,4 @@
-/** Parses a text as JSON. Returns `undefined`, which JSON cannot express, for invalid JSON. */
+/** Parses a text as JSON. Returns `undefined` for invalid JSON. Valid JSON never yields `undefined`. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text)

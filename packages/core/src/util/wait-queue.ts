@@ -1,8 +1,7 @@
-/** A queue of entries that wait for admission. The owner of the queue decides the order and the capacity. */
+/** A queue of entries that wait for admission. Its options decide which entry is admitted, and when. */
 export interface WaitQueueOptions<Entry> {
   /**
-   * Picks the next entry to admit. `waiting` is in order of arrival. Returns `undefined` to admit no entry
-   * now.
+   * Returns the next entry to admit, or `undefined` to admit no entry now. `waiting` is in order of arrival.
    */
   select(waiting: readonly Entry[]): Entry | undefined
   /** Runs when an entry has left the queue, before its `wait` resolves. */
@@ -32,8 +31,8 @@ export class WaitQueue<Entry extends object> {
   }
 
   /**
-   * Resolves with `true` on admission, or with `false` when the signal aborts first. An entry cannot wait
-   * twice at a time.
+   * Resolves with `true` on admission, or with `false` when the signal aborts first. Do not pass an entry
+   * that is already waiting.
    */
   wait(entry: Entry, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false)
@@ -41,7 +40,7 @@ export class WaitQueue<Entry extends object> {
       const onAbort = (): void => {
         this.#waiters.delete(entry)
         resolve(false)
-        // The entry may have blocked entries behind it.
+        // `select` may have waited to admit this entry before those behind it.
         this.pump()
       }
       const forget = (): void => signal.removeEventListener('abort', onAbort)
