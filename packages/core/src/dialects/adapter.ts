@@ -1,4 +1,4 @@
-/** Package entry point `@modelmount/core/adapter`, for code that framework adapters share. */
+/** Package entry point `@modelmount/core/adapter`: exports for the adapter packages. */
 
 export type { Access } from '../accounts/auth/access.ts'
 export { LlmError } from '../errors.ts'

@@ -1,4 +1,4 @@
-/** Defines dialects, which are public HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
+/** Defines dialects: HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
 import { nanoid } from 'nanoid'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Caller, Scope } from '../accounts/auth/caller.ts'
@@ -12,7 +12,7 @@ import { internals, type Llm } from '../llm.ts'
 /** One authenticated request to a route. */
 export interface RouteCall {
   readonly request: HttpRequest
-  /** Client with the methods that the caller may use. */
+  /** The methods that the caller may use. */
   readonly llm: RouteClient
   readonly caller: Caller
   /** Logs an error that occurs after the headers are sent, and renders it as a frame of the stream. */
@@ -24,7 +24,10 @@ export type Handler = (call: RouteCall, app: Llm) => Promise<HttpResponse>
 export interface DialectSpec<Name extends string> {
   readonly name: Name
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
-  /** Whether the client uses this API. Called for shared and for unknown paths. Absent in the default API. */
+  /**
+   * Whether a client of this dialect sent the request. Called if several dialects have the route, or none.
+   * Absent in the default dialect.
+   */
   readonly isSpokenBy?: (request: HttpRequest) => boolean
   /** Response text for `GET` of the mount point, unless the host app has a route for it. */
   readonly home?: string

@@ -48,7 +48,7 @@ export const list = <Item extends z.ZodType>(
         const result = item.safeParse(value, parseOptions)
         if (!result.success) {
           const [issue] = result.error.issues as [z.core.$ZodIssue]
-          // The outer schema expects raw issues, and completes them itself.
+          // The outer schema expects issues of the type `$ZodRawIssue`, and completes them itself.
           context.issues.push({ ...issue, path: [index, ...issue.path] } as z.core.$ZodRawIssue)
           return z.NEVER
         }
@@ -117,7 +117,10 @@ function limitOf(issue: z.core.$ZodIssue): number | undefined {
   return paramsOf(issue).limit as number | undefined
 }
 
-/** Finds the most specific issue: in a union, the one with the longest path; in an invalid key, its first. */
+/**
+ * Finds the most specific issue: in a union, the issue with the longest path. An invalid key gets the message
+ * of its first inner issue.
+ */
 function findDeepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }
   if (issue.code !== 'invalid_union') return issue

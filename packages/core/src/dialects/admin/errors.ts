@@ -7,7 +7,7 @@ import { retryHeaders } from '../../limits/headers.ts'
 export const renderError = (error: LlmError): HttpResponse =>
   json(toEnvelope(error), error.status, retryHeaders(error))
 
-/** Every dialect must define this function, but the admin API sends no streams. */
+/** Required in every dialect. It is never called here, since the admin API sends no streams. */
 export const renderErrorFrame = (error: LlmError): string => JSON.stringify(toEnvelope(error))
 
 const toEnvelope = ({ code, message, details: { param } }: LlmError): object => ({

@@ -1,4 +1,7 @@
-/** The admin API: keys, limit requests and usage. The host app mounts the API separately. */
+/**
+ * The admin API: manages API keys, requests for other limits, and usage reports. The host app mounts it apart
+ * from the other dialects.
+ */
 
 import type { Access } from '../../accounts/auth/access.ts'
 import { parseSettings } from '../../accounts/keys/schema.ts'
@@ -26,7 +29,10 @@ const toHandler =
     return json(result, status)
   }
 
-/** Limits requests with a separate bucket. Callers without inference requests left can still manage keys. */
+/**
+ * Counts admin requests apart from inference requests, so that callers can manage keys even after they have
+ * reached their limit of inference requests.
+ */
 const withRateLimit =
   (handler: Handler): Handler =>
   async (call, app) => {
@@ -50,7 +56,7 @@ const admin = defineDialect({
   ],
 })
 
-/** Rejects web pages of other origins, even if the option `origins` allows them. */
+/** Rejects requests from web pages of other origins, even if the option `origins` allows these origins. */
 function checkSameOrigin(request: Parameters<Access['checkOrigin']>[0]): Readonly<Record<string, string>> {
   if (classifyOrigin(request, []).kind === 'refused')
     throw new LlmError('permission', 'Pages of other origins cannot call the admin API.')

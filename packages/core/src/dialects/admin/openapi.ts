@@ -100,7 +100,7 @@ const ErrorBody = z.object({
 
 const toJsonContent = (schema: object): object => ({ 'application/json': { schema } })
 
-/** Describes the input of the schema, before defaults and transforms. */
+/** Converts a zod schema to the JSON Schema of its input, before defaults and transforms. */
 function toJsonSchema(schema: z.ZodType): object {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
   return rest

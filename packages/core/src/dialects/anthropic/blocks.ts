@@ -6,7 +6,7 @@ import { JsonObject, optional, truncateForError } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
 
-/** Tool call ids may come from other servers, and are then longer than this server's ids. */
+/** Tool call ids may come from other servers, whose ids can be longer than those of this server. */
 const Id = z.string().min(1, 'String should have at least 1 character').max(256)
 
 const Text = z
@@ -45,7 +45,7 @@ const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['redacted_thinking', 'assistant'],
 ])
 
-/** Rejects blocks of types that are not listed. The error depends on whether Anthropic's API has the type. */
+/** Rejects blocks of other types than `tags`. The error depends on whether Anthropic's API has the type. */
 const allowTypes =
   (tags: readonly string[], role?: 'user' | 'assistant') =>
   ({ type }: Tagged, context: z.RefinementCtx): void => {
@@ -128,7 +128,7 @@ const ToolResult = z
   .transform(({ content, cache_control: own, ...result }) => ({
     ...result,
     content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
-    // A breakpoint within a result applies to the end of the result.
+    // A breakpoint within a tool result applies to the end of the tool result.
     cache_control:
       own ?? (typeof content === 'string' ? undefined : content?.findLast(hasBreakpoint)?.cache_control),
   }))
@@ -140,7 +140,7 @@ const AssistantBlock = Tagged.superRefine((block, context) => {
   if (rolesByBlockType.get(block.type) === 'user') allowTypes([], 'assistant')(block, context)
 })
   .transform((block) => {
-    // Only the server that encrypted a redacted thinking block can read the block.
+    // Only the server that encrypted a redacted thinking block can read it, so its text becomes empty.
     if (block.type === 'redacted_thinking') return { ...block, type: 'thinking', thinking: '' }
     return ['text', 'thinking', 'tool_use'].includes(block.type)
       ? block
@@ -174,15 +174,16 @@ const replaceWithText = ({ cache_control }: Tagged, text: string) => ({
 })
 
 /**
- * Converts blocks of tools that another server hosts to text, so that such conversations can continue here.
- * Encrypted fields are omitted, since only the other server can read them.
+ * Returns text for a block that only other servers support, such as the result of a tool that they host. So
+ * conversations with such blocks can continue here. Omits encrypted fields, which only the other server can
+ * read.
  */
 function toFallbackText({ type, name, input, content }: Tagged): string {
   if (typeof content === 'string') return `\n${content}\n`
   if (content) return `\n${truncateForError(type)}: ${JSON.stringify(content, withoutEncrypted)}\n`
   return input ? `\n${nameOf(name)}: ${JSON.stringify(input)}\n` : ''
 }
-/** Returns an empty text unless the name is a string. */
+/** Shortens a name. Returns an empty text for a value that is not a string. */
 const nameOf = (name: unknown): string => (typeof name === 'string' ? truncateForError(name) : '')
 const withoutEncrypted = (key: string, value: unknown): unknown =>
   key.startsWith('encrypted_') ? undefined : value

@@ -28,14 +28,14 @@ export interface BreakpointCandidate {
   readonly block: Cacheable & { readonly type?: string; readonly text?: string }
 }
 
-/** Finds the last block that can have a breakpoint. A request-level `cache_control` applies to this block. */
+/** Finds the last block or tool that can have a breakpoint. A request-level `cache_control` applies there. */
 export const findLastCandidate = (
   candidates: readonly BreakpointCandidate[],
 ): BreakpointCandidate | undefined =>
   candidates.findLast(({ block }) => block.type !== 'thinking' && block.text !== '')
 
 /**
- * Checks the number of breakpoints and the order of their lifetimes.
+ * Checks the number of breakpoints, and that those with `ttl: '1h'` come before those with `ttl: '5m'`.
  *
  * @param candidates in the order of the prompt: tools, system, messages
  * @param automatic the request-level breakpoint, which applies to the last candidate

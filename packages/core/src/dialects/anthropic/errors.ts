@@ -1,4 +1,4 @@
-/** `LlmError` in the Anthropic envelope. Shape: Anthropic API reference, "Errors". */
+/** Renders an `LlmError` as Anthropic's error object. Shape: Anthropic API reference, "Errors". */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
@@ -22,7 +22,10 @@ export const formatIssue: IssueFormatter = (problem) => {
   return problem.issue === 'value' ? problem.reason : 'The request body has to be a JSON object.'
 }
 
-/** Formats a path like Anthropic's API, with the type of a tool or of thinking: `tools.0.custom.name`. */
+/**
+ * Formats a field path like Anthropic's API, which inserts the type of a tool or of `thinking`:
+ * `tools.0.custom.name`.
+ */
 const toFieldPath = (param: string): string =>
   param
     .replaceAll(/\[(\d+)\]/g, '.$1')
@@ -38,7 +41,7 @@ function toEnvelope(error: LlmError, requestId: string): object {
   }
 }
 
-/** Codes that clients match on. After `thread_unsupported_request`, clients send the whole conversation. */
+/** Clients match on these codes. After `thread_unsupported_request`, they send the whole conversation. */
 const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
   if (code === 'quota') return { details: { error_code: 'api_key_spend_limit_reached' } }
   return param === 'thread' && issue === 'unsupported'
@@ -56,7 +59,10 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `${field}: ${message}`
 }
 
-/** Maps the engine's field names. Drops the path within a schema, since the message contains this path. */
+/**
+ * Maps the engine's field names to those of Anthropic's API. Drops the path within a JSON Schema, since the
+ * message contains this path.
+ */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],

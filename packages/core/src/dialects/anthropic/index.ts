@@ -8,7 +8,7 @@ import { listModels, retrieveModel } from './models.ts'
 
 export const anthropic = defineDialect({
   name: 'anthropic',
-  // Anthropic clients always send this header, OpenAI clients never do. API key headers may be the same.
+  // Anthropic clients always send this header, OpenAI clients never do. Both may send `authorization`.
   isSpokenBy: (request) =>
     request.header('anthropic-version') !== undefined || /^\/v1\/messages(\/|$)/.test(request.path),
   requestIdHeader: 'request-id',

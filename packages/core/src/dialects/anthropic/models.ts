@@ -24,7 +24,7 @@ export const listModels: Handler = async ({ request, llm }) => {
 
   const all = [...(await llm.models.list())].sort(compareNewestFirst)
   const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
-  // The page after or before an unknown model, which may have been deleted, is empty.
+  // The model of `after_id` or `before_id` may have been deleted. The page is then empty.
   const rest =
     after_id !== undefined
       ? all.slice(at === -1 ? all.length : at + 1)

@@ -27,8 +27,8 @@ export function toThinkingDisplay({ thinking }: Pick<MessagesRequest, 'thinking'
 }
 
 /**
- * Renders a complete response. Omits incomplete tool calls, and text without content: clients would send an
- * empty text block back, which is invalid. Throws an `AbortError` if the generation was cancelled.
+ * Renders a complete response. Omits incomplete tool calls. Adds no empty text block: clients would send it
+ * back, and it is invalid in a request. Throws an `AbortError` if the generation was cancelled.
  */
 export async function renderMessage(
   generation: Generation,
@@ -66,7 +66,7 @@ export async function renderMessage(
 /** Consecutive events of one type, which become one block. */
 interface CollectedBlock {
   readonly type: 'text' | 'reasoning' | 'tool-call'
-  /** Text, or the arguments of a call as JSON. */
+  /** Text, or the arguments of a tool call as JSON. */
   text: string
   readonly index?: number
   readonly id?: string
@@ -185,7 +185,10 @@ const emptyBlocks = {
   thinking: { type: 'thinking', thinking: '', signature: '' },
 } as const
 
-/** Hash for signatures. Some clients reject reasoning without one. This server checks no signatures. */
+/**
+ * Hash for the signatures of reasoning. Some clients reject reasoning without a signature, but this server
+ * checks no signatures.
+ */
 const hashAlgorithm = 'sha256'
 
 const toToolUse = (id: string, name: string) => ({
@@ -207,8 +210,8 @@ const toHead = ({ id, model }: Generation) => ({
 const noEnding = { stop_reason: null, stop_sequence: null, stop_details: null }
 
 /**
- * @param isCalling whether there is a complete tool call; agents run it only if the reason is `tool_use`
- * @param stopSequences of the request; other stop sequences, such as the model's, are reported as `end_turn`
+ * @param isCalling whether there is a complete tool call. Agents run it only if `stop_reason` is `tool_use`
+ * @param stopSequences stop sequences of the request. Others, such as the model's, are reported as `end_turn`
  */
 function toEnding(
   { finishReason, stopSequence }: Pick<GenerateResult, 'finishReason' | 'stopSequence'>,
@@ -232,7 +235,10 @@ const stopReasons = {
   'tool-calls': 'tool_use',
 } as const satisfies Record<FinishReason, string>
 
-/** The three input counts add up to the prompt. Tokens reused without a breakpoint are in `input_tokens`. */
+/**
+ * The three input counts add up to the tokens of the prompt. `input_tokens` includes reused tokens that no
+ * breakpoint covers.
+ */
 function toUsage(
   { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }: TokenUsage,
   thinkingTokens = 0,

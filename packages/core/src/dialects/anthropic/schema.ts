@@ -54,7 +54,7 @@ const prompt = {
   output_config: optional(z.object({ format: optional(Format) })),
   /** Deprecated name of `output_config.format`. */
   output_format: optional(Format),
-  /** Breakpoint after the last block. */
+  /** Request-level breakpoint, after the last block. */
   ...breakpoint,
 
   mcp_servers: unsupportedUnless(z.array(z.unknown()), '`mcp_servers`', isEmpty),
@@ -101,7 +101,7 @@ export const listBreakpointCandidates = ({
 
 const isForced = (choice: Prompt['tool_choice']): boolean => choice?.type === 'any' || choice?.type === 'tool'
 
-/** Finds a setting that forbids a prefill, because the setting itself determines how the answer begins. */
+/** Finds a setting that determines how the answer begins. It conflicts with a final assistant message. */
 function findPrefillConflict({ tool_choice: choice, thinking, ...body }: Prompt): string | undefined {
   if (isForced(choice)) return 'a forced tool'
   if (thinking?.type === 'enabled') return 'thinking'

@@ -26,13 +26,13 @@ const CustomTool = z.object({
 })
 const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
-/** Whether Anthropic hosts a type of tool, or a model needs special training for it. */
+/** Whether Anthropic hosts tools of this type, or models need special training for them. */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
 /** Whether a tool searches for deferred tools. It is skipped, since the prompt contains all tools anyway. */
 const isToolSearch = (type: string): boolean => /^tool_search_tool_(regex|bm25)(_\d+)?$/.test(type)
 
-/** A tool. Clients send the schemas of `custom` tools, and the API defines the schemas of other tools. */
+/** Clients send the schemas of `custom` tools. Anthropic's API defines the schemas of all other tools. */
 const AnthropicTool = z
   .looseObject({ type: optional(z.string()) })
   .superRefine(({ type = 'custom', name }, context) => {

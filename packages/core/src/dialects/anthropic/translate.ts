@@ -25,7 +25,7 @@ export function toGenerateRequest(body: schema.MessagesRequest): GenerateRequest
 
 const isForced = ({ toolChoice }: ChatInput): boolean => toolChoice?.mode === 'required'
 
-/** Translates all fields that count as input. Without `thinking`, disables reasoning if possible. */
+/** Translates all fields that affect the prompt. Without `thinking`, disables reasoning if possible. */
 export function toPrompt(
   body: schema.CountTokensRequest,
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
@@ -88,7 +88,7 @@ function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[]
   const parts = blocks.blocksOf(content).map(toPart)
   const results = parts.filter(isResult)
   const others = parts.filter((part) => !isResult(part) && !isEmpty(part))
-  // A message with only reasoning is not a turn.
+  // A message that contains only reasoning is dropped.
   const hasContent =
     others.some(({ type }) => type !== 'reasoning') || (role === 'user' && results.length === 0)
   return [
@@ -97,7 +97,7 @@ function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[]
   ]
 }
 
-/** Moves tool results directly after their calls, since many chat templates expect that. */
+/** Moves tool results directly after their tool calls, since many chat templates expect that. */
 function withResultsFirst(turns: readonly Message[]): readonly Message[] {
   const ordered: Message[] = []
   const isCalling = ({ role }: Message): boolean => role === 'assistant' || role === 'tool'

@@ -4,7 +4,7 @@ import type { HttpRequest } from '../../http/message.ts'
 import { parse } from '../parse.ts'
 import { createIssueFormatter } from './issue-formatter.ts'
 
-/** @param shapeName Ollama's Go name of the request, such as `ChatRequest`, for error messages */
+/** @param shapeName name of the body's Go type in Ollama, such as `ChatRequest`, for error messages */
 export const readBody = async <Schema extends z.ZodType>(
   request: HttpRequest,
   schema: Schema,

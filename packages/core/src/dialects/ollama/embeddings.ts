@@ -10,7 +10,7 @@ import { toNanoseconds } from './render.ts'
 import * as schema from './schema.ts'
 import { toLoad } from './translate.ts'
 
-/** Tokens of the shortest text: a begin token, one token and an end token. */
+/** Context size for the shortest text: a begin token, one token of text and an end token. */
 const minContextSize = 3
 
 /** `POST /api/embed` */

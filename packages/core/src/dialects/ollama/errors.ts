@@ -29,7 +29,10 @@ function messageOf({ code, message, details }: LlmError): string {
   return field === param ? message : `invalid ${field}: ${message}`
 }
 
-/** Maps the engine's field names. Drops the path within a schema, since the message contains this path. */
+/**
+ * Maps the engine's field names to those of Ollama's API. Drops the path within a JSON Schema, since the
+ * message contains this path.
+ */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],

@@ -11,7 +11,8 @@ import { create, pull, push } from './transfers.ts'
 
 export const ollama = defineDialect({
   name: 'ollama',
-  // Also gets paths of one segment, such as `/metrics`, unless an OpenAI or Anthropic SDK sent the request.
+  // A path of one segment, such as `/metrics`, counts as Ollama's, unless an OpenAI or Anthropic SDK sent
+  // the request.
   isSpokenBy: ({ path, header }) =>
     /^\/(api(\/|$)|$)/.test(path) ||
     (/^\/(?!v1$)[^/]+$/.test(path) && header('x-stainless-lang') === undefined),

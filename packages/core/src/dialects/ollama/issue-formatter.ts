@@ -1,14 +1,14 @@
 /** Formats field errors like Go's `encoding/json` and Ollama's own checks. */
 import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
-/** @param bodyName Ollama's Go name of the body, such as `ChatRequest` */
+/** @param bodyName name of the body's Go type in Ollama, such as `ChatRequest` */
 export const createIssueFormatter =
   (bodyName: string): IssueFormatter =>
   (problem) =>
     formatGoError(bodyName, problem) ??
     (hasCompleteReason(problem) ? problem.reason : formatFieldError(problem))
 
-/** Formats the error for a wrong JSON type. Returns `undefined` for other issues. */
+/** Formats Go's error for a value of a wrong JSON type. Returns `undefined` for other issues. */
 function formatGoError(bodyName: string, { param, expected, received }: FieldIssue): string | undefined {
   const type = jsonTypeOf(received)
   if (expected === undefined || type === undefined || type === typeNames[expected]) return undefined
@@ -19,7 +19,7 @@ function formatGoError(bodyName: string, { param, expected, received }: FieldIss
   const field = param.replaceAll(/\[\d+\]/g, '')
   const goType = (param.endsWith(']') ? itemOf(goTypes[field]) : goTypes[field]) ?? scalars[expected]
   if (goType === undefined) return undefined
-  // Go's message contains a number that is not an integer.
+  // For an integer field, Go's message contains the rejected number.
   const number = expected === 'int' && Number.isFinite(received) ? ` ${received}` : ''
   return `json: cannot unmarshal ${type}${number} into Go struct field ${bodyName}.${field} of type ${goType}`
 }
@@ -31,7 +31,7 @@ function jsonTypeOf(value: unknown): string | undefined {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** Go's names for the types of zod and of this package's checks. */
+/** Go's names for JSON types, by their names in zod and in this package's checks. */
 const typeNames: Readonly<Record<string, string>> = {
   ...{ string: 'string', boolean: 'bool', array: 'array', object: 'object', record: 'object' },
 }

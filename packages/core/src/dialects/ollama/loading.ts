@@ -9,7 +9,7 @@ import { toLoad } from './translate.ts'
 
 /**
  * Loads a model, or unloads it if the keep-alive is 0. Throws `not_found`, and `invalid_request` for an
- * invalid name. Throws `permission` if the request needs the scope `models`, which the key lacks.
+ * invalid name. Throws `permission` if the request needs the scope `models` and the API key lacks it.
  */
 export async function loadOrUnload(
   call: RouteCall,

@@ -27,7 +27,7 @@ export const listModels: Handler = async ({ llm }) => {
 
 /** `GET /api/ps`: the latest expiry first. */
 export const listLoadedModels: Handler = async ({ llm }) => {
-  // The name of a loaded model may have been deleted. Its digest then finds the model under another name.
+  // A loaded model may have lost its name. Its digest then finds the model under another name.
   const all = await llm.models.list()
   const models = await Promise.all(
     llm.loaded().map(async ({ name, digest, sizeBytes, gpuBytes, contextSize, expiresAt }) => {
@@ -105,7 +105,7 @@ export async function findModel(llm: LlmClient, name: string): Promise<Model | u
 
 /**
  * Parses the name of a missing model. Throws if the name is invalid or belongs to a cloud model. Throws
- * `cause` if it is not `not_found`.
+ * `cause` unless its code is `not_found`.
  */
 export function parseMissingName(
   cause: unknown,
@@ -119,7 +119,7 @@ export function parseMissingName(
   return parsed
 }
 
-/** Returns `undefined` on errors. The lists then contain a model even if its file cannot be read. */
+/** Returns `undefined` on errors, so that lists of models also contain a model with an unreadable file. */
 const ignoreErrors = <T>(promise: Promise<T>): Promise<T | undefined> => promise.catch(() => undefined)
 
 async function toTag(llm: LlmClient, model: Model): Promise<object> {

@@ -65,7 +65,10 @@ async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
   }
 }
 
-/** Renders the lines of a streamed response. A complete call is one line. Incomplete calls are omitted. */
+/**
+ * Renders the lines of a streamed response. A complete tool call is one line. Incomplete tool calls are
+ * omitted.
+ */
 export async function* renderLines(
   generation: Generation,
   startedAt: number,
@@ -94,7 +97,7 @@ export async function* renderLines(
   }
 }
 
-/** Returns `undefined` for an incomplete call. */
+/** Returns `undefined` for an incomplete tool call. */
 function toCall({ id, name, arguments: json }: ToolCall, index: number): object | undefined {
   const values = tryParseJson(json)
   return values === undefined ? undefined : { id, function: { index, name, arguments: values } }

@@ -1,7 +1,7 @@
 /**
  * Request schemas. Unknown fields are ignored, and so are options that only affect speed. Fields that are not
  * implemented and would change the response are rejected, and the error names the field.
- * Shape: Ollama API reference. The schemas have the names of its sections.
+ * Shape: Ollama API reference. The schemas are named after the sections of the reference.
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'

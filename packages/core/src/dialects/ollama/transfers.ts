@@ -68,8 +68,8 @@ function toCreateModel(body: z.output<typeof CreateRequest>): CreateModelRequest
 }
 
 /**
- * Responds after the first progress step, so that an earlier failure has its own status code. Without
- * `stream`, it responds after the last step.
+ * Responds after the first `Progress`, so that an earlier failure has its own status code. Without `stream`,
+ * responds after the last `Progress`.
  */
 async function respondWithProgress(
   { onError }: RouteCall,
@@ -94,14 +94,14 @@ async function respondWithProgress(
   }
   const lines: AsyncIterableIterator<string> = {
     next,
-    // A generator that was never started would ignore `return`, and the transfer would continue.
+    // Not a generator: before its start, a generator ignores `return`, and the transfer would continue.
     return: async () => {
       await steps.return?.()
       return { value: undefined, done: true }
     },
     [Symbol.asyncIterator]: () => lines,
   }
-  // The heartbeat repeats the latest step.
+  // The heartbeat repeats the latest `Progress`.
   return ndjson(lines, { onError, heartbeat: () => jsonLine(toStep(last)) })
 }
 

@@ -24,7 +24,7 @@ export function toPrompt(body: schema.OllamaGenerateRequest): neutral.TextInput 
     kind: 'text',
     prompt: [...(isContinued ? [context] : []), prompt],
     ...(system && { system }),
-    // The context already contains the Modelfile's messages.
+    // `context` contains the tokens of the conversation so far, with the Modelfile's messages.
     ...(context && !raw && { messages: [] }),
     ...(raw ? { template: false } : template && { template }),
   }
@@ -64,14 +64,14 @@ function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral
 }
 
 /**
- * Assigns tool results to tool calls, since few clients send ids. A result belongs to the first unanswered
- * call. If it has a name, it belongs to the first unanswered call of this name.
+ * Assigns tool results to tool calls, since few clients send ids. A result without a name belongs to the
+ * first unanswered tool call. A result with a name belongs to the first unanswered tool call of this name.
  */
 class ToolCallIds {
   #count = 0
   /**
-   * Names of unanswered calls by id. The two maps keep lookups fast: a hostile conversation may have ten
-   * thousand results for a hundred thousand calls.
+   * Names of unanswered tool calls by id. This map and `#idsByName` keep lookups fast: a hostile conversation
+   * may have ten thousand results for a hundred thousand tool calls.
    */
   readonly #pending = new Map<string, string>()
   readonly #idsByName = new Map<string, Set<string>>()
@@ -89,12 +89,15 @@ class ToolCallIds {
     return id
   }
 
-  /** Ends a turn. The next call then discards the unanswered calls of the turn. */
+  /** Ends a turn. The next registered tool call then discards the unanswered tool calls of this turn. */
   endTurn(): void {
     this.#isTurnOver = true
   }
 
-  /** Finds the call of a result. An id or name in the result takes precedence, even if no call has it. */
+  /**
+   * Finds the tool call of a tool result. If the result contains an id or name, returns this id or name, even
+   * if no tool call has it.
+   */
   resolve({ tool_call_id: ownId, tool_name: ownName }: schema.OllamaMessage): { id?: string; name?: string } {
     const [next] = (ownName ? this.#idsByName.get(ownName) : this.#pending.keys()) ?? []
     const id = ownId || next
@@ -126,7 +129,7 @@ export function toGenerateRequest(
   const lacks = (capability: Capability): boolean => details?.capabilities.includes(capability) === false
   if (input.kind === 'chat' && input.tools && lacks('tools'))
     throw invalidRequest(`${toQualifiedName(model)} does not support tools`, { param: 'tools' })
-  // If the request contains a template, the template may support insertion.
+  // The capability describes the model's own template. A template in the request may support insertion.
   if (input.kind === 'infill' && input.template === undefined && lacks('insert'))
     throw invalidRequest(`${toQualifiedName(model)} does not support insert`, { param: 'suffix' })
   return {

@@ -1,4 +1,4 @@
-/** `LlmError` in the OpenAI envelope, with the codes that SDKs and proxies match on. */
+/** Renders an `LlmError` as OpenAI's error object, with the codes that SDKs and proxies match on. */
 import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'

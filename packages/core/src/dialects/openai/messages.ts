@@ -108,11 +108,14 @@ export const toCall = (id: string, name: string, json: string): neutral.Part => 
   type: 'tool-call',
   id,
   name,
-  // Clients send an empty text as the arguments of a call without arguments.
+  // Clients send an empty text as the arguments of a tool call without arguments.
   arguments: json === '' ? '{}' : json,
 })
 
-/** Rejects unmatched calls and results, like OpenAI. Chat templates would silently render them wrongly. */
+/**
+ * Rejects tool calls without results and tool results without calls, like OpenAI. Chat templates would render
+ * them wrongly, but without an error.
+ */
 function checkResults(messages: readonly ChatMessage[]): void {
   let called: ReadonlySet<string> = new Set()
   let calledAt = 0

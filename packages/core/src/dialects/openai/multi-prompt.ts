@@ -6,7 +6,7 @@ import type { FinishedTextCompletion, TextCompletion } from './render-text.ts'
 /** Starts the completion of one prompt. */
 export type CompletionStarter = (signal: AbortSignal) => Promise<TextCompletion>
 
-/** Resolves when the first completion has started. The other prompts start one after the other. */
+/** Resolves when the first completion has started. Each further one starts after the previous one is read. */
 export async function streamInOrder(
   [first, ...others]: readonly CompletionStarter[],
   signal: AbortSignal,

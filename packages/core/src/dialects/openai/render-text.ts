@@ -59,7 +59,7 @@ export async function* renderTextChunks(
     for await (const event of generation) {
       if (event.type === 'start') {
         const common = toHead(generation, 'text_completion', 'cmpl')
-        // All chunks share the head of the first completion.
+        // All chunks have the id, date and model of the first completion.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         if (echo) yield chunk(echo)
       } else if (event.type === 'prompt') {
@@ -85,9 +85,9 @@ const addUsage = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
   outputTokens: a.outputTokens + b.outputTokens,
 })
 
-/** Creates a formatter for the logprobs of successive chunks. Text offsets continue, in code points. */
+/** Creates a formatter for logprobs. Text offsets are in code points, and continue from chunk to chunk. */
 function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {
-  // A token can be part of a character.
+  // A token can end within a character.
   const decoder = new TextDecoder()
   let offset = 0
   const offsetOf = ({ bytes }: PromptToken): number => {

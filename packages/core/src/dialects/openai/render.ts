@@ -38,7 +38,7 @@ export function renderCompletion(
           ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
         },
         logprobs: body.logprobs ? toLogprobs(logprobs) : null,
-        // If there are tool calls, a stop sequence after the calls does not change the finish reason.
+        // If there are tool calls, a stop sequence after them does not change the finish reason.
         finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
       },
     ],
@@ -93,7 +93,7 @@ export async function* renderChunks(
         break
       }
       case 'end': {
-        // An incomplete call has been sent already, and must not look complete.
+        // An incomplete tool call has been sent already, and must not look complete.
         const isBroken = event.incompleteCalls !== undefined
         const effectiveReason = isCalling && event.finishReason === 'stop' ? 'tool-calls' : event.finishReason
         yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))

@@ -71,8 +71,8 @@ export function toTools({
 type ToolInput = Pick<neutral.ChatInput, 'tools' | 'toolChoice'>
 
 /**
- * Translates functions and the tool choice. Throws `invalid_request` for a duplicate name, for the choice of
- * a function that is not listed, and for a required call without functions.
+ * Translates functions and the tool choice. Throws `invalid_request` for a duplicate name, for a choice of a
+ * function that is not listed, and if a tool call is required but no function is listed.
  *
  * @param functions each with the path of its field, for error messages
  */

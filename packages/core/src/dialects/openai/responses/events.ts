@@ -64,7 +64,7 @@ export class ResponseEvents {
     const isCut = event.finishReason === 'length' || event.finishReason === 'context'
     yield* this.#output.end(isCut)
     const usage = toUsage(event.usage, this.#reasoningTokens)
-    // An incomplete call has been sent already, and must not look complete.
+    // An incomplete tool call has been sent already, and must not look complete.
     if (isCut || this.#output.isIncomplete) {
       const details = { incomplete_details: { reason: 'max_output_tokens' } }
       yield this.#createEvent('incomplete', this.#createResponse('incomplete', { ...details, usage }))

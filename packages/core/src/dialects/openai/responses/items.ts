@@ -114,7 +114,10 @@ function toReasoningParts({
 const joinTexts = (parts: readonly { readonly text: string }[]): string =>
   parts.map(({ text }) => text).join('\n\n')
 
-/** Rejects unmatched calls and results, like OpenAI. Chat templates would silently render them wrongly. */
+/**
+ * Rejects tool calls without results and tool results without calls, like OpenAI. Chat templates would render
+ * them wrongly, but without an error.
+ */
 function checkResults(items: readonly InputItem[]): void {
   const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {

@@ -73,7 +73,7 @@ export class ResponseOutput {
   /** @param isCut whether a limit has left the last item incomplete */
   *end(isCut: boolean): Generator<ResponseStreamEvent> {
     yield* this.#close(isCut)
-    // After reasoning alone, an empty message is added. Without a message or call, agents repeat the request.
+    // If there is only reasoning, an empty message is added. Otherwise agents would repeat the request.
     if (isCut || this.items.some(({ type }) => type !== 'reasoning')) return
     yield* this.#begin('message')
     yield* this.#close(false)
