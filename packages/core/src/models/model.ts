@@ -14,10 +14,10 @@ export interface Model {
   readonly modifiedAt: Date
   /**
    * SHA-256 of the manifest, as 64 hexadecimal digits. For a standalone GGUF file, SHA-256 of path, size,
-   * date and adapters, since hashing gigabytes would be too slow.
+   * date and LoRA adapters, since hashing gigabytes would be too slow.
    */
   readonly digest: string
-  /** Whether the model comes with the toolkit. A built-in model cannot be changed. */
+  /** Whether this is the model of the package `@modelmount/tiny-model`. It cannot be changed. */
   readonly isBuiltIn: boolean
   /** LoRA adapters. Absent if the model has none. */
   readonly adapters?: readonly Adapter[]
@@ -33,7 +33,7 @@ export interface Model {
 /** A LoRA adapter on disk, and its scale. */
 export interface Adapter {
   readonly path: string
-  /** Factor for the adapter's weights: 0 disables the adapter, 1 applies it fully. */
+  /** Factor for the weights of the LoRA adapter: 0 disables the adapter, 1 applies it fully. */
   readonly scale: number
   readonly sizeBytes: number
   readonly modifiedAt: Date

@@ -101,7 +101,7 @@ export class ModelStore {
   ): Promise<ModelDetails> {
     const model = typeof nameOrModel === 'string' ? await this.get(nameOrModel) : nameOrModel
     expectWeights(model)
-    // Arrays are not cached: a vocabulary takes megabytes, and few callers need it.
+    // Arrays are not cached: a vocabulary takes megabytes, and few requests need it.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)
   }
 
@@ -115,7 +115,7 @@ export class ModelStore {
   }
 
   /**
-   * Creates a model from a base model or from uploaded blobs. Yields a `Progress` per step. The last step has
+   * Creates a model from a base model or from uploaded blobs. Yields several `Progress` objects. The last has
    * status `success`. Throws `invalid_request`, and the errors of `pull` if the base model must be pulled.
    */
   create(spec: CreateModelRequest, options: Partial<TransferOptions> = {}): AsyncIterable<Progress> {
@@ -198,7 +198,7 @@ export class ModelStore {
     return this.#manifests.sweep()
   }
 
-  /** Throws `permission` for a file with adapters, since the new model would lose them. */
+  /** Throws `permission` for a standalone file with LoRA adapters, since the new model would lose them. */
   async #findBase(name: string): ReturnType<CreateDependencies['find']> {
     const found = await this.#find(name)
     if (!found || 'entry' in found) return found
@@ -258,7 +258,7 @@ function expectWeights({ name, path, isIncomplete }: Model): void {
 
 const permissionError = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** @param action participle of the rejected action, such as `deleted`, optionally with an alternative */
+/** @param action what the client cannot do with the file, such as `deleted`; may add an alternative */
 const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
   permissionError(
     `The model "${name}" ${isBuiltIn ? 'is built in' : 'is a standalone file'} and cannot be ${action}.`,

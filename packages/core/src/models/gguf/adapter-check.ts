@@ -7,9 +7,9 @@ import type { Gguf, Tensor } from './gguf.ts'
 
 const alphaKey = 'adapter.lora.alpha'
 const invocationKey = 'adapter.alora.invocation_tokens'
-/** Tensor types that llama.cpp can multiply and that occur in adapters. */
+/** Tensor types that llama.cpp can multiply and that occur in LoRA adapters. */
 const supportedTypes: readonly string[] = ['F32', 'F16', 'BF16', 'Q8_0']
-/** llama.cpp ignores these tensors of an adapter. */
+/** Tensors of a LoRA adapter that llama.cpp ignores. */
 const ignoredTensors = /_norm\.weight$/
 const embeddings = 'token_embd.weight'
 const float32 = 6
@@ -31,7 +31,7 @@ export async function* findAdapterProblems(
   if (architecture !== expectedArchitecture)
     yield `it is for ${String(architecture)} models, and this is a ${String(expectedArchitecture)}`
 
-  // llama.cpp reads the value without checking its type.
+  // llama.cpp reads the alpha value without checking its type.
   const alphaType = metadataTypes[alphaKey] ?? float32
   if (alphaType !== float32) yield `its ${alphaKey} is no 32-bit float`
   const alpha = metadata[alphaKey] ?? 0
@@ -66,12 +66,12 @@ function* findTensorProblems(
 
   const model = shapes.model.get(target)
   if (!model) {
-    // Of a split model, only the first file was read. llama.cpp checks the tensors of the other files.
+    // If the model is split, only its first file was read. llama.cpp checks the tensors of the other files.
     if (!Object.hasOwn(metadata, 'split.count')) yield `the model has no ${target}`
     return
   }
-  // Without `output.weight`, llama.cpp uses the embeddings for the output, too. There it would also apply the
-  // transposed adapter.
+  // Without `output.weight`, llama.cpp uses the embeddings for the output, too. It would also apply the
+  // adapter there, although the adapter is transposed.
   if (target === embeddings && !shapes.model.has('output.weight'))
     yield `the model uses its ${embeddings} twice`
   if (
@@ -89,7 +89,7 @@ const transpose = ([row = 1, rows = 1, ...others]: readonly number[]): readonly 
   ...others,
 ]
 
-/** Also checks dimensions that llama.cpp does not check. */
+/** Compares all four dimensions, while llama.cpp compares only the first two. */
 function hasMatchingShape(a: readonly number[], b: readonly number[], model: readonly number[]): boolean {
   const at = (shape: readonly number[], index: number): number => shape[index] ?? 1
   const rank = at(b, 0)

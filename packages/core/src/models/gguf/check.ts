@@ -46,7 +46,7 @@ async function checkAdapter(path: string, model: string, base: Gguf): Promise<vo
     throw unusableFile(label, problem)
 }
 
-/** Excludes the scores and merges of tokens: they take megabytes and are not checked. */
+/** Excludes metadata that is not checked, such as the scores and merges of tokens, which take megabytes. */
 const isCheckedKey = (key: string): boolean => key === vocabularyKey || !key.startsWith('tokenizer.')
 
 /** Ignores absent keys. Some keys are optional, and llama.cpp reports an error for the others. */
@@ -119,7 +119,7 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
   if (tokens.length === 0) return 'its vocabulary is empty'
   const seen = new Set<unknown>()
   for (const [id, token] of tokens.entries()) {
-    // llama.cpp gives this name to an empty token.
+    // llama.cpp replaces an empty token by this text.
     const word = token === '' ? `[EMPTY_${id}]` : token
     // All invalid UTF-8 decodes to U+FFFD, so tokens that contain U+FFFD cannot be compared.
     if (seen.has(word) && !String(word).includes('\uFFFD')) return 'its vocabulary has a token twice'
@@ -130,12 +130,12 @@ async function findVocabularyProblem(metadata: Gguf['metadata']): Promise<string
 }
 
 /**
- * Checks that the vocabulary contains the tokens that its kind of tokenizer needs. Without these tokens, the
- * tokenizer of llama.cpp crashes or loops.
+ * Checks that the vocabulary fits the kind of tokenizer. If needed tokens are missing, the tokenizer of
+ * llama.cpp crashes or loops.
  */
 function isVocabularyConsistent(vocabulary: ReadonlySet<unknown>, tokenizer: unknown): boolean {
   const hasBytes = vocabulary.has('<0xE2>')
-  // SPM writes spaces as U+2581, and falls back to byte tokens.
+  // SentencePiece writes spaces as U+2581, and falls back to byte tokens.
   if (tokenizer === 'llama') return hasBytes || vocabulary.has('\u2581')
   if (tokenizer === 'bert') return !hasBytes
   if (tokenizer === 'rwkv') return vocabulary.has('\\x00')

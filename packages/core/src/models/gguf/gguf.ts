@@ -140,7 +140,7 @@ function alignmentOf({ 'general.alignment': alignment = defaultAlignment }: Gguf
 export const countElements = (shape: readonly number[]): number =>
   shape.reduce((all, length) => all * length, 1)
 
-/** Opens the file for `read`. Error messages contain `label`. */
+/** Opens the file, and closes it after `read`. Error messages contain `label`. */
 async function withFileWindow<T>(
   path: string,
   label: string,

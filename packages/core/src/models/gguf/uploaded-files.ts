@@ -36,7 +36,7 @@ export async function* parseUploads(
   return uploads
 }
 
-/** Throws `invalid_request` for a file that is not an adapter. */
+/** Throws `invalid_request` for a file that is not a LoRA adapter. */
 export async function* parseAdapters(
   files: CreateModelRequest['adapters'],
   blobs: Blobs,
@@ -79,7 +79,7 @@ export async function expectGgufFile(name: string, digest: string, blobs: Blobs)
   if (!(await isGguf(path))) throw invalidRequest('unknown type')
 }
 
-/** Throws `invalid_request` for an adapter that does not fit the model. */
+/** Throws `invalid_request` for a LoRA adapter that does not fit the model. */
 export async function checkAdapters(
   { name, path }: Pick<UploadedGguf, 'name' | 'path'>,
   uploads: readonly UploadedGguf[],

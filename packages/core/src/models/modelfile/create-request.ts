@@ -1,4 +1,4 @@
-/** The request that creates a model, and the functions of the store that it uses. */
+/** Types for creating a model: the request, and the parts of the model store that `createModel` needs. */
 import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-contracts.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { ModelfileMessage } from './defaults.ts'

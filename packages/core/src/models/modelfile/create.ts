@@ -20,9 +20,10 @@ import { stringifyGoJson } from './go-json.ts'
 import { expectWithinLimits, planLayers } from './layers.ts'
 
 /**
- * Yields a `Progress` per step. The last step has status `success`. An uploaded blob becomes a layer without
- * conversion. Throws `invalid_request` before the first step if the request is invalid, or later if a file is
- * invalid. Throws the errors of `pull`, too. Returns without an error when the signal aborts.
+ * Yields several `Progress` objects. The last has status `success`. An uploaded blob becomes a layer without
+ * conversion. If the request is invalid, throws `invalid_request` before the first `Progress`. Later, throws
+ * `invalid_request` for an invalid file, and the errors of `pull`. When the signal aborts, returns without an
+ * error.
  */
 export async function* createModel(
   request: CreateModelRequest,

@@ -29,8 +29,8 @@ export const placeholderTemplate = '{{ .Prompt }}'
 export const emptyDefaults: ModelfileDefaults = { parameters: {}, messages: [], license: [] }
 
 /**
- * Drops the Go template of models with a `renderer`, and of gpt-oss. The Go template of gpt-oss does not
- * match the output of the model. All these models use the chat template of the GGUF file instead.
+ * Drops the Go template if the model's configuration has a `renderer`, or if the model is gpt-oss, whose Go
+ * template does not match its output. Such models use the chat template of the GGUF file instead.
  */
 export function resolveDefaults({
   defaults = emptyDefaults,

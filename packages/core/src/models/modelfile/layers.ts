@@ -23,8 +23,8 @@ export interface LayerPlan {
 const modelfileLayerKinds = ['template', 'system', 'license', 'params', 'messages'] as const
 
 /**
- * Settings in the request replace those of the base model. Parameters are merged by name, and licenses are
- * added.
+ * Settings in the request replace those of the base model. But parameters are merged by name, and licenses
+ * are added to those of the base model.
  */
 export function planLayers(spec: CreateModelRequest, { layers, parameters }: Weights): LayerPlan {
   const all = { ...parameters, ...spec.parameters }

@@ -125,7 +125,7 @@ function* parseCommands(text: string): Generator<ModelfileCommand> {
   }
 }
 
-/** @param isLast whether this is the last line, without a line break after it */
+/** @param isLast whether the text is the last line of the Modelfile, without a line break after it */
 function parseHead(
   text: string,
   line: number,

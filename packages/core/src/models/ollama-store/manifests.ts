@@ -41,8 +41,8 @@ export class ManifestStore implements Manifests {
   /** Manifests by path. */
   #cache: Promise<LRUCache<string, CachedManifest>> | undefined
   /**
-   * Date of the removed or replaced manifest that referenced a blob. A blob with a later date was uploaded
-   * again.
+   * For each blob of a removed or replaced manifest, the date of this manifest. A blob with a later date was
+   * uploaded again.
    */
   readonly #referencedAt = new Map<Digest, Date>()
 
@@ -263,7 +263,8 @@ async function replaceFile(
       await file.writeFile(bytes)
       await file.sync()
     })
-    // Blobs get their dates from the clock of this machine, too. The disk may have another clock.
+    // Blobs are dated by the clock of this machine, and their dates are compared with those of manifests. The
+    // disk may have another clock.
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })

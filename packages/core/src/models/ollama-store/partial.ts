@@ -71,7 +71,7 @@ export class PartFiles {
   }
 
   /**
-   * Removes the state files if the partial file is gone. It was renamed to a blob or discarded.
+   * Removes the state files if the partial file is gone, because it was renamed to a blob or discarded.
    */
   async removeStates(): Promise<void> {
     if (!(await statOf(this.path))) await this.#removeAll()

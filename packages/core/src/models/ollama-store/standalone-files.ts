@@ -80,7 +80,7 @@ export async function toModel({ adapters: adapterFiles, ...file }: ModelFile): P
   return { ...file, sizeBytes, modifiedAt, digest, ...(adapters && { adapters }) }
 }
 
-/** Accepts a missing adapter, which `checkModel` reports later. */
+/** Accepts a missing file of a LoRA adapter, which `checkModel` reports later. */
 async function toAdapter(file: AdapterFile): Promise<Adapter> {
   const { size: sizeBytes = 0, mtime: modifiedAt = new Date(0) } = (await statOf(file.path)) ?? {}
   return { ...file, sizeBytes, modifiedAt }

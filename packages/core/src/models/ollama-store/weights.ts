@@ -61,8 +61,8 @@ export async function* loadWeightsFromFiles(
 }
 
 /**
- * Pulls the base model if it is missing. Throws the errors of `pull`, and `invalid_request` for an adapter
- * that does not fit.
+ * Pulls the base model if it is missing. Throws the errors of `pull`, and `invalid_request` for a LoRA
+ * adapter that does not fit.
  */
 export async function* loadWeightsFromModel(
   name: ModelName,
@@ -82,7 +82,7 @@ export async function* loadWeightsFromModel(
   }
   const main = models.find(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, uploads)
-  // A model has at most one adapter, so a new adapter replaces the inherited adapter.
+  // A model has at most one LoRA adapter, so a new one replaces the one of the base model.
   const inherited = layers.filter(
     ({ mediaType }) => uploads.length === 0 || layerKindOf(mediaType) !== 'adapter',
   )

@@ -26,7 +26,7 @@ export class Download {
   readonly #blobs: Blobs
   readonly #policy: TransferPolicy
   #parts: readonly TransferPart[] = []
-  /** Absent after hashed bytes may have been overwritten. */
+  /** Hash of the file. Absent once bytes may have been overwritten that were already hashed. */
   #hash: FollowingHash | undefined
 
   constructor(source: BlobSource, blobs: Blobs, policy: TransferPolicy) {
@@ -63,7 +63,7 @@ export class Download {
     if (!parts) this.#parts = await files.reset(planParts(sizeBytes, this.#policy.partBytes))
 
     const actual = await this.#fetchAll(files, signal)
-    // Uploads, and servers without reservations, may have written files during the download.
+    // Uploads and other servers, such as Ollama, reserve no space, and may have written files meanwhile.
     await this.#blobs.expectSpace(0)
     await this.#blobs.commit(digest, signal, actual).finally(() => files.removeStates())
   }
@@ -123,7 +123,7 @@ export class Download {
   }
 
   async #attempt(part: TransferPart, file: FileHandle, files: PartFiles, signal: AbortSignal): Promise<void> {
-    // The connection may have failed after the last byte.
+    // A previous attempt may have received all bytes before its connection failed.
     if (part.completed === part.size) return
     const body = await this.#open(part, signal)
     let saved = part.completed

@@ -13,7 +13,7 @@ import { isPublicAddress } from '../../http/public-address.ts'
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
   readonly headers?: Readonly<Record<string, string>>
-  /** `authorization` is sent to `origin` only, also after redirects. */
+  /** `authorization` is sent to `origin` only, even after redirects. */
   readonly credentials?: { readonly origin: string; readonly authorization: string } | undefined
   /** Allows `http` to private hosts. @default false */
   readonly insecure?: boolean
@@ -39,11 +39,9 @@ export interface GuardOptions {
 
 const maxRedirects = 10
 const redirectStatuses = [301, 302, 303, 307, 308]
-/** Bytes of an unused body to read at most. Reading more would cost more than a new connection. */
+/** Maximum bytes to read from an unused body. Reading more would cost more than a new connection. */
 const maxDiscardedBytes = 16 * 1024
-/**
- * Limit for the headers, and for the pause between two chunks. Callers with a shorter limit pass a signal.
- */
+/** Time limit for the headers, and for the pause between two chunks. For a shorter limit, pass a signal. */
 const idleTimeoutMs = 300_000
 const connectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
@@ -109,7 +107,7 @@ export class GuardedFetch {
       .catch((cause: unknown) => {
         throw signal.aborted ? cause : toRequestError(method, url, cause)
       })
-    // An abandoned body may still emit an error, which would end the process without a listener.
+    // An abandoned body may still emit an error. Without a listener, this error would end the process.
     response.body.on('error', () => {})
     const header = (name: string): string | undefined => {
       const value = response.headers[name]

@@ -18,7 +18,7 @@ export async function* streamProgress(
   // Ending the iteration cancels the work.
   const abandoned = new AbortController()
   const ended = run(AbortSignal.any([signal, abandoned.signal]))
-  // All intervals share one `then`. Otherwise reactions would pile up while the work takes hours.
+  // `then` is called once instead of per interval. Otherwise callbacks would pile up during hours of work.
   const settled = new AbortController()
   const settle = (): void => settled.abort()
   ended.then(settle, settle)

@@ -19,7 +19,7 @@ import {
 import { type RegistryIdentity, signedUrl } from './identity.ts'
 
 const maxTokenBytes = 64 * 1024
-/** Limit of a registry's error text in an error message. */
+/** Maximum length of a registry's error text that an error message contains. */
 const maxErrorBytes = 4 * 1024
 /** First and last byte of a range. The range includes both. */
 export type ByteRange = readonly [first: number, last: number]
@@ -211,7 +211,7 @@ export class Registry {
     const { realm, service, scope } = parseChallenge(challenge)
     if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
-    // The host of the realm receives our signature, and we trust its token. So it must be the registry.
+    // The realm is the URL that issues tokens. It receives our signature, so its host must be the registry.
     if (url.origin !== this.#base.origin)
       throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
@@ -225,7 +225,7 @@ export class Registry {
       await expectStatus(response, 200)
       return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
-    // No request's signal aborts the token request, since several requests may wait for the token.
+    // The token request ignores the signals of other requests, since several may wait for the same token.
     return withDeadline(fetchToken, this.#requestTimeoutMs, this.#timeoutError(url))
   }
 }
@@ -246,7 +246,7 @@ interface RegistryRequest extends Omit<GuardedRequest, 'body' | 'credentials' | 
 /** This error is not retried, since the registry would answer the same. */
 const accessDenied = (message: string): LlmError => new LlmError('permission', message)
 
-/** Throws a `StatusError` for any other status. The error contains the start of the body. */
+/** Throws a `StatusError` for a status that is not `expected`. The error contains the start of the body. */
 export async function expectStatus(response: GuardedResponse, ...expected: readonly number[]): Promise<void> {
   if (expected.includes(response.status)) return
   const chunks: Buffer[] = []

@@ -17,7 +17,7 @@ export interface TransferPolicy {
 
 export const defaultTransferPolicy: TransferPolicy = { stallMs: 30_000, pauseMs: 1_000, maxFailures: 6 }
 
-/** A failed attempt that completed more than this resets the number of failures. */
+/** If a failed attempt transferred more than this, the count of consecutive failures restarts at 0. */
 const minProgressBytes = 64 * 1024
 
 /** @param completedBytes returns how many bytes need not be transferred again */

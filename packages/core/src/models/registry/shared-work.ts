@@ -1,4 +1,4 @@
-/** Work that several callers wait for. It is cancelled when the last caller stops waiting. */
+/** Work that several pulls wait for. It is cancelled when the last pull stops waiting. */
 import { raceAbort } from '../../util/abort.ts'
 
 export class SharedWork<T> {
@@ -11,11 +11,11 @@ export class SharedWork<T> {
   constructor(work: T, run: (signal: AbortSignal) => Promise<void>) {
     this.work = work
     this.ended = run(this.#controller.signal)
-    // `join` reports a failure to the callers that wait.
+    // `join` reports a failure to the pulls that wait.
     this.ended.catch(() => {})
   }
 
-  /** `false` after all callers have stopped waiting, since the work is then cancelled. */
+  /** `false` after all pulls have stopped waiting, since the work is then cancelled. */
   get isJoinable(): boolean {
     return !this.#controller.signal.aborted
   }

@@ -60,9 +60,9 @@ export class Transfers {
   }
 
   /**
-   * Before the first event, throws `invalid_request` for an invalid name and `permission` for a registry that
-   * is not allowed. Later, throws `not_found`, `upstream` or `too_large`. An interrupted pull keeps its
-   * bytes, and the next pull resumes it.
+   * Before the first `Progress`, throws `invalid_request` for an invalid name and `permission` for a registry
+   * that is not allowed. Later, throws `not_found`, `upstream` or `too_large`. An interrupted pull keeps the
+   * downloaded bytes, and the next pull resumes.
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
     const model = expectName(parseModelName(name))
@@ -114,7 +114,7 @@ export class Transfers {
     yield* streamProgress(event, shared.work, (combinedSignal) => shared.join(combinedSignal), signal)
   }
 
-  /** Returns `false` for a blob of another size. It is damaged and must be downloaded again. */
+  /** Returns `false` for a blob of another size, which is damaged and must be downloaded again. */
   async #hasBlob(digest: Digest, sizeBytes: number): Promise<boolean> {
     return (await this.#blobs.touch(digest))?.sizeBytes === sizeBytes
   }
@@ -217,7 +217,7 @@ function blobsOf({ layers, config }: Manifest): readonly Layer[] {
   return [...new Map([...layers, config].map((layer) => [layer.digest, layer])).values()]
 }
 
-/** Returns a repository such as `library/tiny` if the model `from` is in the same registry. */
+/** Returns the repository of the model `from`, such as `library/tiny`, if it is in the same registry. */
 function repositoryOf(from: string | undefined, { host }: ModelName): string | undefined {
   const name = from === undefined ? undefined : parseModelName(from)
   return name?.host.toLowerCase() === host.toLowerCase() ? `${name.namespace}/${name.model}` : undefined
