@@ -5,7 +5,7 @@ import { isRecord } from '../util/is-record.ts'
 
 export { optional, StopSequence }
 
-/** Issue for a feature that is not implemented. */
+/** zod issue for a feature that is not implemented. */
 export const unsupported = (feature: string) => ({
   params: { issue: 'unsupported' },
   error: `${feature} is not supported yet.`,

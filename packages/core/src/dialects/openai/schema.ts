@@ -18,7 +18,7 @@ const maxInputs = 2_048
 
 const tokenCount = integerFrom(1)
 
-/** A 64-bit integer, as in OpenAI's API. It is reduced to 53 bits. Equal seeds stay equal. */
+/** A 64-bit integer, as in OpenAI's API. It is reduced to 53 bits, so equal seeds stay equal. */
 const Seed = z
   .number()
   .refine(Number.isInteger, { params: { issue: 'type' }, error: 'expected a whole number.' })

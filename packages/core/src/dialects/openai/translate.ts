@@ -91,7 +91,7 @@ interface FormatFields {
   readonly response_format?: ResponseFormat | undefined
 }
 
-/** Returns the output constraint. It does not depend on `strict`. */
+/** Returns the output constraint. A schema is enforced even without `strict`. */
 function toFormat({ grammar, response_format: format }: FormatFields): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined

@@ -8,8 +8,8 @@ export interface ModelfileDefaults {
   readonly template?: string
   readonly system?: string
   /**
-   * Parameters by their Ollama names: `{ temperature: 0, stop: ['</s>'] }`. Each request validates the
-   * values.
+   * Parameters by their Ollama names: `{ temperature: 0, stop: ['</s>'] }`. The values are validated at
+   * every request.
    */
   readonly parameters: Readonly<Record<string, unknown>>
   /** Messages at the start of every conversation. */
@@ -22,7 +22,7 @@ export interface ModelfileMessage {
   readonly content: string
 }
 
-/** Template that a rendered Modelfile shows for a model without a template. Creating a model ignores it. */
+/** Stands for "no template" in a rendered Modelfile. Creating a model ignores a template with this text. */
 export const placeholderTemplate = '{{ .Prompt }}'
 
 /** Defaults of a standalone GGUF file. */

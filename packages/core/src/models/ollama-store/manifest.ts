@@ -28,9 +28,9 @@ export const mediaTypeOf = (kind: LayerKind): string => mediaTypes[kind]
 export const layerKindOf = (mediaType: string): LayerKind | undefined =>
   (Object.keys(mediaTypes) as LayerKind[]).find((kind) => mediaTypes[kind] === mediaType)
 
-/** Limit of all texts of one model together. The longest licenses take a hundredth of it. */
+/** Maximum size of all texts of one model together. The longest licenses take a hundredth of it. */
 export const maxTextBytes = 8 * 1024 * 1024
-/** Limit of each JSON text of a model: its configuration, parameters or messages. */
+/** Maximum size of each JSON text of a model: its configuration, parameters or messages. */
 export const maxJsonBytes = 256 * 1024
 
 export interface Layer {

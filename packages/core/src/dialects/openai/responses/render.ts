@@ -1,4 +1,4 @@
-/** Metadata of a response and its request. Shape: OpenAI API reference, "The response object". */
+/** Fields of a response object other than its output. Shape: OpenAI API reference, "The response object". */
 import type { Generation } from '../../../calls/generation.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { renderTools } from './tools.ts'

@@ -32,7 +32,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
   }
 }
 
-/** Returns the output constraint. It does not depend on `strict`. */
+/** Returns the output constraint. A schema is enforced even without `strict`. */
 function toFormat({ grammar, text: { format } = {} }: ResponsesRequest): OutputFormat | undefined {
   if (grammar) return { type: 'grammar', source: grammar }
   if (!format || format.type === 'text') return undefined
