@@ -4,15 +4,15 @@ import type { LoadOptions } from './request.ts'
 export interface EmbedRequest {
   readonly model: string
   /**
-   * Texts, or lists of token ids in this model's vocabulary, at most 10,000. An empty text or list is
-   * rejected. Without inputs, the result has no vectors.
+   * At most 10,000 inputs. Each is a text or a list of token ids of this model, and must not be empty. With
+   * no inputs, the result has no vectors.
    */
   readonly inputs: readonly (string | readonly number[])[]
   /** `error` rejects an input that is longer than the context, `truncate` cuts its end. @default 'error' */
   readonly overflow?: 'error' | 'truncate'
   /**
    * Cuts each vector to this many numbers and normalises it again. Shorter vectors stay unchanged.
-   * @default all
+   * @default the full length
    */
   readonly dimensions?: number
   readonly load?: LoadOptions

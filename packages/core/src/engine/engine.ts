@@ -49,13 +49,16 @@ export interface EngineCall {
   readonly tenant?: string
   /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
-  /** Number of unread tokens at which the model pauses for a slow reader. @default no limit */
+  /** The call pauses while the reader leaves at least this many output tokens unread. @default no limit */
   readonly readAheadTokens?: number
 }
 
 export interface LoadedModel {
   readonly name: string
-  /** Digest at load time. Meanwhile, the name may refer to another model or to none. */
+  /**
+   * Digest of the model when it was loaded. Since then, the name may have been removed or given to another
+   * model.
+   */
   readonly digest?: string
   readonly state: 'loading' | 'ready'
   /** Process id of the model process, if the engine uses one. */
@@ -66,6 +69,6 @@ export interface LoadedModel {
   readonly sizeBytes: number
   /** Part of `sizeBytes` on a graphics card. 0 while unknown. */
   readonly gpuBytes: number
-  /** Time at which the model is unloaded if no call uses it. */
+  /** Time at which the model is unloaded if no call uses it until then. */
   readonly expiresAt: Date | 'never'
 }

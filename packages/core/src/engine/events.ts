@@ -2,8 +2,9 @@
 import type { CacheLifetime } from './request.ts'
 
 /**
- * Event of a generation. The order is one `start`, `prompt` if `promptLogprobs` is set, content events, one
- * `end`. `tokens` counts sampled tokens, so that a cancelled generation is metered exactly.
+ * Event of a generation. The order is: one `start`, then `prompt` events if `promptLogprobs` is set, then
+ * content events, then one `end`. In content events, `tokens` counts the tokens sampled since the previous
+ * count, so that a cancelled generation is metered exactly.
  */
 export type GenerateEvent =
   | ({
@@ -13,12 +14,12 @@ export type GenerateEvent =
       readonly fingerprint: string
       /**
        * Where this prompt diverges from the cached prompt with the longest common prefix. `tokens` is the
-       * length of that prefix, `behind` is the text at its end. Absent if this prompt extends the cached
-       * prompt.
+       * length of that prefix, and `behind` is the text at its end. Absent if one of the two prompts extends
+       * the other, or if they share only a few tokens.
        */
       readonly divergence?: { readonly tokens: number; readonly behind: string }
     } & PromptUsage)
-  /** Prompt tokens in order, without a BOS token that the engine added. */
+  /** The next prompt tokens, in order. A BOS token that the engine added is left out. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
       readonly type: 'text' | 'reasoning'
@@ -44,7 +45,10 @@ export type GenerateEvent =
       readonly timings: Timings
       /** Indices of the tool calls that a limit or the model cut off. Their arguments are incomplete JSON. */
       readonly incompleteCalls?: readonly number[]
-      /** Token ids of prompt and output, with the end token, if `returnTokens` is set. */
+      /**
+       * Token ids of the prompt and the output, if `returnTokens` is set. If the model ended the output, its
+       * end token is the last id.
+       */
       readonly tokens?: readonly number[]
     }
 
@@ -64,7 +68,7 @@ export interface TokenLogprob {
 }
 
 export interface SampledToken extends TokenLogprob {
-  /** The likeliest tokens, in order. The sampled token may be absent. */
+  /** The most likely tokens, in descending order. The sampled token may be absent. */
   readonly top: readonly TokenLogprob[]
 }
 
@@ -83,11 +87,13 @@ export type FinishReason = 'stop' | 'length' | 'context' | 'tool-calls'
 export interface PromptUsage {
   /** Length of the whole prompt. */
   readonly inputTokens: number
-  /** Prompt tokens whose KV state was reused, with or without a breakpoint. */
+  /** Prompt tokens whose KV state was reused. Includes `cacheReadTokens`. */
   readonly reusedTokens: number
-  /** Reused tokens up to a breakpoint of an earlier call. */
+  /** Reused tokens that were cached for a breakpoint of an earlier call. */
   readonly cacheReadTokens: number
-  /** Tokens that this call writes to the prompt cache, by lifetime. In `start`, the numbers are planned. */
+  /**
+   * Tokens that this call writes to the prompt cache, by lifetime. In `start`, these are the planned numbers.
+   */
   readonly cacheWriteTokens: Readonly<Record<CacheLifetime, number>>
 }
 
@@ -96,9 +102,9 @@ export interface TokenUsage extends PromptUsage {
 }
 
 /**
- * Counts the tokens that a call writes to the cache, by lifetime. All tokens up to the last `1h` breakpoint
- * count as `1h`, except those read from the cache.
- * @param breakpoints ascending by `length`, in tokens
+ * Counts the tokens that a call writes to the cache, without those read from the cache. Tokens up to the last
+ * `1h` breakpoint count as `1h`, and tokens from there to the last breakpoint as `5m`.
+ * @param breakpoints sorted by `length`, which counts tokens
  */
 export function computeCacheWrites(
   cacheReadTokens: number,

@@ -22,8 +22,7 @@ export const limits = {
   /** Length of a GBNF grammar, in characters. */
   grammarLength: 256 * 1024,
   /**
-   * Length of a Go template, in characters. The longest template that ships with a model has a ninth of this
-   * length.
+   * Length of a Go template, in characters. The longest template that ships with a model is a ninth as long.
    */
   templateLength: 64 * 1024,
   /** Total length of the text in a request, in characters. */

@@ -1,7 +1,7 @@
 /** Request types of the engine contract, independent of any API dialect. */
 
 export interface GenerateRequest {
-  /** The name as the client wrote it: `llama3.2`, `team/model:tag`. */
+  /** The name as the client wrote it, such as `llama3.2` or `team/model:tag`. */
   readonly model: string
   readonly input: ChatInput | TextInput | InfillInput
   /**
@@ -91,7 +91,8 @@ export interface Tool {
   /** JSON Schema of the arguments, which are an object. */
   readonly parameters: object
   /**
-   * Whether to reject a schema that no grammar can enforce. Otherwise, such a tool accepts any object.
+   * Whether to reject a schema that no grammar can enforce. Otherwise, a tool with such a schema accepts any
+   * object.
    * @default false
    */
   readonly strict?: boolean
@@ -100,9 +101,9 @@ export interface Tool {
 }
 
 /**
- * How long the prompt cache keeps the KV state up to a breakpoint after its last use. A request has at most
- * four breakpoints. They follow the order of the prompt: tools, system messages, other messages. Longer
- * lifetimes come first.
+ * How long after its last use the prompt cache keeps the KV state of a breakpoint. A request has at most four
+ * breakpoints. They follow the order of the prompt: tools, system messages, other messages. Breakpoints with
+ * `1h` come before those with `5m`.
  */
 export type CacheLifetime = '5m' | '1h'
 

@@ -1,5 +1,5 @@
 /**
- * Names and fingerprints of model processes. The same weights with the same load settings get the same name.
+ * Names and fingerprints of model processes. They are equal for the same weights with the same load settings.
  */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
@@ -8,7 +8,7 @@ import { parseDigest } from '../../models/ollama-store/digest.ts'
 import { protocolVersion } from './ipc/process-config.ts'
 
 export interface ProcessIdentity {
-  /** Base name of the socket and the record of the process. */
+  /** File name of the socket and of the record of the process, without the extension. */
   readonly name: string
   /** Identifies weights and load settings in responses. */
   readonly fingerprint: string
@@ -29,8 +29,8 @@ export const weightsKeyOf = ({ path, adapters = [] }: Pick<Model, 'path' | 'adap
   JSON.stringify([resolve(path), ...adapters.map((adapter) => [resolve(adapter.path), adapter.scale])])
 
 /**
- * The file name of a blob is its digest, so the path identifies the content. Other files also need size and
- * date.
+ * Returns what identifies the content of a file. The path of a blob is enough, since its file name is its
+ * digest. For other files, size and date are needed too.
  */
 const partsOf = ({ path, sizeBytes, modifiedAt }: Pick<Model, 'path' | 'sizeBytes' | 'modifiedAt'>) =>
   parseDigest(basename(path)) ? [resolve(path)] : [resolve(path), sizeBytes, modifiedAt.getTime()]

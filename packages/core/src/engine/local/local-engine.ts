@@ -46,7 +46,7 @@ export interface LocalEngineOptions {
   readonly keepAlive: number | 'forever'
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
-  /** Called when a loaded model differs from its settings. */
+  /** Called when a model could not be loaded with all of its settings. */
   readonly warn?: (message: string) => void
   /** Called when a prompt diverges from a cached prompt. */
   readonly debug?: (details: object, message: string) => void
@@ -170,7 +170,7 @@ export class LocalEngine implements Engine {
     this.#loaded.close()
   }
 
-  /** @param onStart receives the function that reports consumed tokens to the model process */
+  /** @param onStart called with a function that reports consumed tokens to the model process */
   async #produceEvents(
     request: GenerateRequest,
     call: EngineCall,
@@ -191,7 +191,7 @@ export class LocalEngine implements Engine {
       await this.#generateInProcess(checked, call, loaded, onEvent, onStart)
     }
     await this.#withLoadedModel(checked, measureTextLength(checked), call, task, () => hasBegun)
-    // The `end` event is pushed after the call, so that its reader finds the model idle.
+    // The `end` event is pushed after the call, so that the model is idle when the client reads the event.
     if (endEvent) push(endEvent)
   }
 
@@ -311,7 +311,10 @@ const contextTooLarge = (requested: number, max: number): LlmError =>
     param: 'contextSize',
   })
 
-/** Apps share model processes but not cached prompts. The workers of one app share both. */
+/**
+ * Adds an id of the app to the tenant, since apps share model processes but not cached prompts. All processes
+ * that run the same script count as one app.
+ */
 const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
 const appId = createHash('sha256')
   .update(process.argv[1] ?? process.cwd())

@@ -1,6 +1,6 @@
 /**
- * One model of an app. The first call joins or starts the model process. A call with other load settings
- * replaces the process. After the keep-alive, the process is released.
+ * One model of an app. The first call starts the model process, or connects to a running one. A call with
+ * other load settings replaces the process. After the keep-alive, the app releases the process.
  */
 import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
@@ -27,12 +27,12 @@ export interface LocalModelSettings {
   readonly check: (model: Model) => Promise<void>
   /** Whether the model is for embedding or reranking. */
   readonly isPooling: (model: Model) => Promise<boolean>
-  /** Called when a loaded model differs from its settings. */
+  /** Called when the model could not be loaded with all of its settings. */
   readonly warn: (message: string) => void
 }
 
 export interface LoadedProcess {
-  /** Name of the model that the process was loaded for. Other models may share its weights. */
+  /** Name under which the model was loaded. Other names may refer to the same weights. */
   readonly name: string
   readonly digest: string
   readonly fingerprint: string
@@ -126,8 +126,8 @@ export class LocalModel {
       const leaveGate = await this.#loadGate.enter(signal, chooseKey)
       if (!leaveGate || !resolvedLoad) return undefined
       try {
-        // The load is resolved on entry. If the process ends, all calls inside the gate then need the same
-        // next load.
+        // The load settings are chosen when the call enters the gate. If the process ends, all calls inside
+        // the gate can therefore share the next process.
         return await this.#runTask(task, model, resolvedLoad, signal, hasBegun)
       } finally {
         leaveGate()
@@ -139,7 +139,10 @@ export class LocalModel {
     }
   }
 
-  /** Releases the model after its running calls. A call that arrives before then keeps the model loaded. */
+  /**
+   * Releases the model when its running calls have ended. A call that arrives before that cancels the
+   * release.
+   */
   async unload(): Promise<void> {
     if (!this.#loaded) return
     this.#loaded.isUnwanted = true
@@ -180,7 +183,8 @@ export class LocalModel {
       return await task(loaded, loadMs)
     } catch (error) {
       if (loaded.process.hasEnded) this.#onProcessEnd(loaded)
-      // If the process had ended unnoticed since the last call, a call without output gets a new process.
+      // The process may have ended unnoticed before this call. In that case, a call without output gets a new
+      // process.
       if (!wasLoaded || hasBegun() || !loaded.process.hasEnded || loaded.process.hasCrashed || this.#closed)
         throw error
       return this.#runTask(task, model, load, signal, hasBegun)
@@ -226,7 +230,10 @@ export class LocalModel {
     return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
   }
 
-  /** Starts the process once, since all calls inside the gate need the same load. */
+  /**
+   * Returns the running process, or starts one. Only the first caller starts it, since all calls inside the
+   * gate need the same load settings.
+   */
   async #ensureStarted(
     model: Model,
     load: ResolvedLoad,

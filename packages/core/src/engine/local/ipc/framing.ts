@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from 'node:net'
 
-/** Upper bound of every valid message. A prompt can contain a whole book. */
+/** Maximum length of a message. It has room for a prompt with a whole book. */
 const maxMessageBytes = 256 * 1024 * 1024
 
 /** Resolves with `undefined` when no process listens. */

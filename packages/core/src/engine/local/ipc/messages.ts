@@ -1,4 +1,4 @@
-/** Messages between an app and a model process. Both sides validate the messages that they receive. */
+/** Messages between apps and model processes. Both sides validate the messages that they receive. */
 import { z } from 'zod'
 import type { GenerateEvent } from '../../events.ts'
 import { EventSchema } from './event-schema.ts'
@@ -8,7 +8,7 @@ import { WireError } from './wire-error.ts'
 const CallType = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
 export type CallType = z.output<typeof CallType>
 
-/** Messages that the app sends. */
+/** Messages to a model process. All of them come from apps, except `yield`. */
 export const ToProcess = z.discriminatedUnion('type', [
   z.object({
     type: CallType,
@@ -18,23 +18,29 @@ export const ToProcess = z.discriminatedUnion('type', [
     tenant: z.string(),
     /** Whether the call pauses while the process has foreground calls. */
     background: z.boolean(),
-    /** Number of unread tokens at which the call pauses. Absent: no limit. */
+    /**
+     * The call pauses while at least this many of its tokens are unread. If absent, it never pauses for its
+     * reader.
+     */
     readAheadTokens: z.int().min(1).optional(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
-  /** The reader of a call has consumed more tokens. */
+  /** More tokens of a call have been read. */
   z.object({ type: z.literal('consumed'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
   /**
-   * The app no longer needs the model. The process closes the connection. It exits after the last connection.
+   * The app no longer needs the model. The process closes the connection, and exits if it was the last one.
    */
   z.object({ type: z.literal('release') }),
-  /** Another process needs memory. An idle process then exits. */
+  /**
+   * Sent by another model process, which needs memory. If the receiver is idle, it exits, else it closes this
+   * connection.
+   */
   z.object({ type: z.literal('yield') }),
 ])
 export type ToProcess = z.output<typeof ToProcess>
 
-/** One vector. Each vector has its own message, since thousands in one message would be too large. */
+/** One vector. Each vector has a separate message, since a message with thousands would be too large. */
 const VectorResult = z.object({
   /** Position of the input in the request. */
   index: z.int().min(0),
@@ -44,7 +50,7 @@ const VectorResult = z.object({
 })
 export type VectorResult = z.output<typeof VectorResult>
 
-/** A token count, a text or a piece of it, a piece of token ids, or a vector. */
+/** The result of a call, or a piece of it: a token count, a text, token ids or a vector. */
 const CallResult = z.union([z.number(), z.string(), tokenIds, VectorResult])
 export type CallResult = z.output<typeof CallResult>
 
@@ -56,7 +62,7 @@ const Footprint = z.object({
   gpuBytes: z.number().min(0),
   /** Deviations from the requested settings, for the app's log. */
   notes: z.array(z.string()).readonly(),
-  /** Slowest step measured at load, in milliseconds. */
+  /** Estimated duration of the longest decode or prefill step, in milliseconds. */
   stepMs: z.number().min(0),
 })
 export type Footprint = z.output<typeof Footprint>
@@ -68,11 +74,13 @@ export const FromProcess = z.discriminatedUnion('type', [
   /** The load waits until other processes free memory. */
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: EventSchema })) }),
-  /** Result of a call without events, or a piece of the result. */
+  /** The result of a call without events, or a piece of it. */
   z.object({ type: z.literal('result'), id: z.int(), value: CallResult }),
   /** A call has completed, failed or been cancelled. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
-  /** `steps` grows with every step of any call. The watchdog reads it as progress. */
+  /**
+   * `steps` counts the progress of all calls. The watchdog assumes a hang if it stops growing during a call.
+   */
   z.object({ type: z.literal('pong'), steps: z.int() }),
   /** The process exits to free memory for another model. The app does not count this as a failure. */
   z.object({ type: z.literal('leaving') }),

@@ -15,7 +15,8 @@ import {
 } from './request-schema.ts'
 
 /**
- * Keys left out of an error's `param`. Callers of `chat()` and clients of a dialect do not write these keys.
+ * Keys of a request that the `param` of an error leaves out, since neither callers of `chat()` nor HTTP
+ * clients write them.
  */
 const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
@@ -51,7 +52,7 @@ export function sumLengths(pieces: readonly { readonly length: number }[]): numb
   return pieces.reduce((sum, { length }) => sum + length, 0)
 }
 
-/** @param longestField field that the error about a too long text names */
+/** @param longestField field that the error names if the text of the request is too long */
 function createParser<T>(
   schema: z.ZodType,
   length: (request: T) => number,

@@ -26,7 +26,7 @@ export const LoadConfig = z.object({
   flashAttention: z.boolean().optional(),
   /** KV cache data types with which llama.cpp does not crash. */
   kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
-  /** Upper bound of the prompt cache. If absent, the free memory decides. */
+  /** Maximum size of all saved KV states. The free space may limit it further. @default 1 GiB */
   promptCacheBytes: z.int().min(0).optional(),
   /** LoRA adapters, applied to every call. */
   adapters: z
@@ -37,9 +37,9 @@ export type LoadConfig = z.output<typeof LoadConfig>
 
 /** Configuration of a model process, passed as JSON in its only argument. */
 export const ProcessConfig = LoadConfig.extend({
-  /** Folder of the socket and the record. */
+  /** Runtime directory, which contains the socket and the record. */
   runtimeDir: z.string(),
-  /** Base name of the socket and the record. */
+  /** File name of the socket and of the record, without the extension. */
   name: z.string(),
   /** Private folder of the process. Removed at exit. */
   folder: z.string(),
@@ -57,8 +57,8 @@ export const ProcessRecord = z.object({
   /** Time of the last change of `state`, in milliseconds since 1970. */
   since: z.number(),
   /**
-   * Memory in bytes that the operating system may still report as free: a reservation during load, mapped
-   * weights after it.
+   * Memory in bytes that belongs to this process although the operating system may report it as free. During
+   * the load, this is the reservation. After the load, it is the size of the mapped weights.
    */
   reservedBytes: z.number().min(0),
   /**

@@ -9,7 +9,7 @@ const LoadOptions = z.object({
   keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
 })
 
-/** Replaces lone surrogates, which have no UTF-8 form. Tokenizers treat them differently. */
+/** Replaces lone surrogates. They have no UTF-8 form, and each tokenizer treats them differently. */
 const wellFormed = (value: string): string => value.toWellFormed()
 const number = z.number()
 const symmetricRange = (limit: number) => number.min(-limit).max(limit)
@@ -87,7 +87,7 @@ const Messages = z
     }),
   )
   .max(limits.messages)
-/** Go template. */
+/** Source of a Go template. */
 const Template = z.string().max(limits.templateLength).transform(wellFormed)
 
 const ChatInput = z

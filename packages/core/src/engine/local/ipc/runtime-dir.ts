@@ -19,8 +19,8 @@ import { join } from 'node:path'
 import { ProcessRecord } from './process-config.ts'
 
 /**
- * Maximum length of the folder path. A Unix socket path over about 100 bytes is silently cut, so the socket
- * would be created elsewhere.
+ * Maximum length of the folder path, with room for the file name of a socket. A Unix socket path of more than
+ * about 100 bytes is silently cut, so the socket would be created elsewhere.
  */
 const maxPathBytes = 75
 
@@ -28,15 +28,16 @@ export class RuntimeDir {
   readonly #preferredPath: string
   #fallbackPath: string | undefined
 
-  /** @param preferredPath `undefined`: a folder in the system's temporary folder */
+  /** @param preferredPath if `undefined`, a folder in the temporary folder of the system */
   constructor(preferredPath: string | undefined) {
     this.#preferredPath = preferredPath ?? join(tmpdir(), `modelmount-${getUserId()}`)
   }
 
   /**
-   * Creates the folder if it is missing. If its path is too long, or it cannot be created or is not private,
-   * the app uses a new temporary folder. It then shares no model processes. Throws a system error if that
-   * folder cannot be created either.
+   * Returns the path of the folder, and creates the folder if it is missing. Uses a new temporary folder
+   * instead if the path is too long, or if the folder is not private or cannot be created. Then the app
+   * shares no model processes with other apps. Throws a system error if the temporary folder cannot be
+   * created.
    */
   ensure(): string {
     try {
