@@ -15,7 +15,8 @@ const maxLoadCrashes = 2
  */
 const loadBanMs = 10 * 60_000
 /**
- * From this number of process ends in a row without output, restarts pause: for 1 s, 2 s, 4 s, up to 30 s.
+ * If a process ends this many times in a row without output, restarts are rejected for 1 s. Each further end
+ * doubles the time, up to 30 s.
  */
 const immediateRestarts = 3
 const maxPauseMs = 30_000
@@ -40,10 +41,7 @@ export class Failures {
     this.#now = now
   }
 
-  /**
-   * Throws `upstream` for a file that crashed the loader, and `overloaded` during a restart pause. Callers do
-   * not wait for the end of the pause.
-   */
+  /** Throws `upstream` for a file that crashed the loader, and `overloaded` while restarts are rejected. */
   check(fingerprint: string, name: string): void {
     const failure = this.#failures.get(fingerprint)
     if (!failure) return

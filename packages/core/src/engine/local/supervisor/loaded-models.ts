@@ -1,6 +1,6 @@
 /**
- * The models that this app has loaded. Models with the same weights share a slot. When all slots are taken,
- * the least recently used model is evicted after its running calls.
+ * The models that this app has loaded, up to a maximum number. Models with the same weights count as one. At
+ * the maximum, the least recently used model is evicted after its running calls.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 import { engineClosed, LocalModel, type LocalModelSettings } from '../local-model.ts'
@@ -17,7 +17,8 @@ export class LoadedModels {
   readonly #maxModels: number
   readonly #models = new Map<string, LocalModel>()
   /**
-   * Model that is being evicted. It admits no more calls, since a call for another model waits for its slot.
+   * Model that is being evicted. It admits no more calls, since a call for another model waits for the
+   * eviction.
    */
   #evicting: LocalModel | undefined
   readonly #queue = new WaitQueue<QueuedUse>({
@@ -41,8 +42,8 @@ export class LoadedModels {
   }
 
   /**
-   * Waits until the model has a slot, then runs the task. Resolves with `undefined` if the signal aborts
-   * first. Throws `overloaded` once the engine is closed.
+   * Waits until there is room for the model, then runs the task. Resolves with `undefined` if the signal
+   * aborts first. Throws `overloaded` once the engine is closed.
    */
   async use<T>(
     key: string,
@@ -66,7 +67,10 @@ export class LoadedModels {
     this.#models.clear()
   }
 
-  /** Admits calls in order of arrival. A call whose model has a slot overtakes calls that wait for a slot. */
+  /**
+   * Admits calls in order of arrival. A call whose model is already loaded overtakes calls that wait for
+   * room.
+   */
   #select(waiting: readonly QueuedUse[]): QueuedUse | undefined {
     const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
     if (admissible) return admissible
@@ -76,14 +80,14 @@ export class LoadedModels {
       return undefined
     }
     if (!this.#evicting?.isLoaded) return undefined
-    // No call waits for a slot any more.
+    // No call waits for room any more.
     this.#evicting = undefined
     return waiting[0]
   }
 
   /**
-   * Returns the model, and gives it a free slot if it has none. Returns `undefined` if no slot is free or the
-   * model is being evicted.
+   * Returns the model, and adds it if it is new. Returns `undefined` if there is no room for a new model, or
+   * if the model is being evicted.
    */
   #findOrAddModel(key: string): LocalModel | undefined {
     const model = this.#models.get(key)

@@ -9,16 +9,16 @@ import { type ConnectionOptions, ProcessConnection } from './process-connection.
 import { Watchdog } from './watchdog.ts'
 
 /**
- * Seconds without a step after which a process counts as stuck. In a call, the limit is ten times the slowest
- * step, and at least 15 s, since a template may render for 10 s. During load, one step may read many
- * gigabytes.
+ * Seconds without progress after which a process counts as stuck. In a call, the limit is ten times the
+ * longest step, and at least 15 s, since a template may render for 10 s. During load, many gigabytes may be
+ * read between two signs of progress.
  */
 const stallLimits = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
 /** How long a process may take to confirm a release by closing the connection. */
 const releaseTimeoutMs = 5_000
 /**
- * How long to wait for the exit status after the socket has closed. The status tells more than the closed
- * socket.
+ * How long to wait for the exit status after the socket has closed. The status is a better explanation than
+ * the closed socket.
  */
 const exitGraceMs = 1_000
 
@@ -46,7 +46,7 @@ export class ProcessClient {
   readonly #exited: Promise<void>
   #resolveExited: () => void = () => {}
   #readySettlers: { resolve(footprint: Footprint): void; reject(error: LlmError): void } | undefined
-  /** Why the app or the process ended the process on purpose. */
+  /** Why the process was ended on purpose, by the app or by itself. */
   #exitReason: string | undefined
   #footprint: Footprint | undefined
   #hasWaited = false
@@ -120,7 +120,7 @@ export class ProcessClient {
 
   /**
    * Resolves when the call has ended or was aborted. Throws `LlmError`.
-   * @param onStart receives the function that reports consumed tokens. Not called without `readAheadTokens`
+   * @param onStart called with a function that reports consumed tokens. Not called without `readAheadTokens`
    */
   generate(
     request: GenerateRequest,

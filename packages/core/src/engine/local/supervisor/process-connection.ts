@@ -1,4 +1,7 @@
-/** Connection of an app to one model process. Joins the running process with a given name, or starts one. */
+/**
+ * Connection of an app to one model process. Joins the process with a given name if it is running, else
+ * starts one.
+ */
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { receive, send, tryConnect } from '../ipc/framing.ts'

@@ -2,7 +2,9 @@
  * Detects a stuck model process. Such a process leaves pings unanswered, or makes no progress during a call.
  */
 
-/** Interval of the pings. Limits count ticks and not time, since a suspended app sends no pings. */
+/**
+ * Interval of the pings. Limits are counted in ticks and not in time, since a suspended app sends no pings.
+ */
 const tickMs = 1_000
 /** From this number of unanswered pings on, the event loop of the process counts as stuck. */
 const maxUnansweredPings = 5
