@@ -2,30 +2,30 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { SamplingParams } from './sampling.ts'
 
-/** Callers run one method at a time. */
+/** Its methods must not run at the same time. */
 export interface Decoder {
   readonly sequenceCount: number
   /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent truncation. */
   readonly canTruncate: boolean
-  /** Number of prompt tokens in a chunk. Calibration may lower it. */
+  /** Prompts are evaluated in chunks of this many tokens. Calibration may lower the number. */
   chunkSize: number
-  /** Number of chunks that one step can evaluate with the same logits as several steps. */
+  /** Number of chunks that one step may evaluate without a change of the logits. */
   readonly chunksAtOnce: number
   /**
-   * Evaluates the entries, which ascend by sequence, and samples a token for each entry with a sampler.
-   * Rejects if evaluation fails. If sampling fails or a logprob is not finite, the result of the entry is an
-   * `Error`.
+   * Evaluates the entries, and samples a token for each entry that has a sampler. Entries must ascend by
+   * `sequence`. Rejects if evaluation fails. If sampling fails or a logprob is not finite, the result of the
+   * entry is an `Error`.
    */
   decode(entries: readonly BatchEntry[]): Promise<readonly (Token | Error | undefined)[]>
   /** Keeps the first `keep` tokens of a sequence. Returns `false` if some of these tokens are gone. */
   truncate(sequence: number, keep: number): boolean
-  /** Whether the KV cache has all tokens of a sequence, so that it can be truncated. */
+  /** Whether the KV cache still has all tokens of a sequence. Truncation requires this. */
   isComplete(sequence: number): boolean
   /** Saves the state of a sequence and returns its size in bytes. */
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
   /**
-   * Whether a restored state of this many tokens has the same memory layout as before. Otherwise, logits
-   * differ slightly.
+   * Whether a restored state of this many tokens has the same memory layout as the saved one. Otherwise,
+   * logits differ slightly.
    */
   isRestoreExact(length: number): boolean
   /**
@@ -43,7 +43,7 @@ export interface Decoder {
 
 export interface BatchEntry {
   readonly sequence: number
-  /** Position of the first token. */
+  /** Position of the first of `tokens` in the sequence. */
   readonly position: number
   readonly tokens: readonly Token[]
   readonly sampler?: Sampler | undefined
@@ -69,12 +69,12 @@ export interface Sampler {
 /** Natural logarithms of the probabilities after logit bias and before every other sampling step. */
 export interface Logprobs {
   readonly logprob: number
-  /** The most likely tokens, in order. */
+  /** The most likely tokens, in descending order. */
   readonly top: readonly (readonly [token: Token, logprob: number])[]
 }
 
 /** Output constraint, compiled by llama.cpp. */
 export interface CompiledGrammar {
-  /** Creates the state before the first output token. */
+  /** Creates the grammar state for the start of an output. */
   createState(): LlamaGrammarEvaluationState
 }

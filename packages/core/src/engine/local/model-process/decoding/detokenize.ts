@@ -4,7 +4,7 @@ import type { RuntimeModel } from '../model.ts'
 
 /** Bytes of the longest UTF-8 character. No character needs more tokens than it has bytes. */
 const maxBytes = 4
-/** Number of preceding tokens. The tokenizer needs them to decide on a leading space. */
+/** Number of preceding tokens that the tokenizer gets. It needs them to decide on a leading space. */
 const contextTokens = 8
 
 export class Detokenizer {
@@ -12,7 +12,7 @@ export class Detokenizer {
   readonly #withControl: boolean
   #before: readonly Token[]
   #pendingTokens: Token[] = []
-  /** Length of the text of the pending tokens that was already returned. */
+  /** Length of the part of the pending text that was already returned. */
   #emittedLength = 0
   /** Number of tokens since text was last returned. */
   #silentTokens = 0

@@ -6,24 +6,26 @@ import { isDecodedAlone, isShortPrefill, type RunningSequence, type StepInput } 
 
 type PrefillDecoder = Pick<Decoder, 'chunkSize' | 'chunksAtOnce' | 'canTruncate'>
 
-/** Tokens `from` to `to` of a prompt. */
+/** Tokens of a prompt, from index `from` up to the index before `to`. */
 interface PrefillPiece {
   readonly from: number
   readonly to: number
   /** Whether no other sequence may share the step. */
   readonly isAlone: boolean
-  /** Maximum number of rows in a step with this piece. */
+  /** Maximum number of tokens in a step that contains this piece. */
   readonly maxRows: number
 }
 
 /**
- * Maximum piece of a prompt with logprobs, in tokens. Each token stores the logits of the whole vocabulary.
+ * Maximum length of a piece with logprobs, in tokens. For each token, such a piece stores the logits of the
+ * whole vocabulary.
  */
 const maxTargetRows = 64
 
 /**
- * Selects one chunk: first from the prompt that has waited longest, then from other prompts that still fit. A
- * lone sequence and short prompts may take several chunks, since many rows at once are faster.
+ * Selects the pieces for the next step, up to one chunk. The prompt that has waited longest comes first, then
+ * other prompts that still fit. A lone sequence or several short prompts may fill more chunks, since many
+ * rows at once are faster.
  */
 export function selectPrefill(
   active: readonly RunningSequence[],
@@ -42,14 +44,14 @@ export function selectPrefill(
   return inputs
 }
 
-/** Maximum number of tokens of this prompt in a chunk. */
+/** Maximum number of tokens of this prompt in a chunk. Fewer if logprobs are requested. */
 export const maxRowsOf = (job: GenerationJob, chunkSize: number): number =>
   hasPromptLogprobs(job) ? Math.min(chunkSize, maxTargetRows) : chunkSize
 
 function nextPiece(running: RunningSequence, decoder: PrefillDecoder, isOnly: boolean): PrefillPiece {
   const { job, slot } = running
   const { chunkSize } = decoder
-  // If the model cannot truncate, snapshots are saved between two chunks.
+  // If the model cannot truncate, evaluation stops after each chunk, where a snapshot may be saved.
   const maxChunks = decoder.canTruncate ? decoder.chunksAtOnce : 1
   const from = slot.tokens.length
   const isSingle = hasPromptLogprobs(job) || isDecodedAlone(running)
@@ -77,8 +79,8 @@ function toStepInput(running: RunningSequence, from: number, to: number): StepIn
 }
 
 /**
- * Returns the position at which the next piece ends at the latest: a breakpoint or the end of the prompt. The
- * tokens between the last whole chunk and a breakpoint are a separate piece.
+ * Returns the latest end of the next piece: the next breakpoint, or the end of the prompt. If the breakpoint
+ * is inside a chunk, a piece from an earlier chunk ends where that chunk starts.
  */
 function nextPieceLimit({ job, slot, breakpoints }: RunningSequence, chunkSize: number): number {
   const from = slot.tokens.length
@@ -99,8 +101,8 @@ function isCachedAt({ slot, breakpoints }: RunningSequence, to: number, chunkSiz
 }
 
 /**
- * Returns a multiple of the chunk size, or `length`. Steps with few rows are slow, so a short remainder is
- * evaluated together with the last chunk.
+ * Returns the end of the next piece: a multiple of the chunk size, or `length`. A piece of several chunks is
+ * shortened by a chunk if less than a chunk would remain, since steps with few rows are slow.
  */
 function computePieceEnd(from: number, length: number, chunkSize: number, chunks: number): number {
   const end = from - (from % chunkSize) + chunks * chunkSize

@@ -4,9 +4,9 @@ import type { Logprobs } from './decoder.ts'
 import { type TokenTexts, tokenText, toSampledToken } from './token-text.ts'
 
 /**
- * Returns a function that maps logprobs to prompt tokens. It receives the logprobs piece by piece, from the
- * second token on.
- * @param first index of the first reported token, which has no logprob
+ * Returns a function that combines logprobs with their prompt tokens. It is called once per piece of
+ * logprobs, in order. The first logprob belongs to the second token of the prompt.
+ * @param first index of the first token to report, which gets no logprob
  */
 export function createPromptTokenMapper(
   prompt: readonly Token[],

@@ -12,19 +12,19 @@ export interface RunningSequence {
   readonly slot: Slot
   readonly sampler: Sampler
   readonly settle: (how: RunOutcome | LlmError) => void
-  /** Breakpoints of the prompt. */
+  /** Breakpoints of the prompt, except those inside the first chunk. */
   readonly breakpoints: readonly Breakpoint[]
   readonly plan: CachePlan
-  /** Logical time of its last prefill, counted in chunks of all sequences. */
+  /** Time of the last prefill, as a counter over the prefill pieces of all sequences. */
   prefilledAt: number
-  /** Whether a part of its prompt has been evaluated since it got the slot. */
+  /** Whether a part of the prompt has been evaluated since the sequence got the slot. */
   hasPrefilled: boolean
   /** The last sampled token, which is not evaluated yet. Absent during prefill. */
   lastToken: Token | undefined
   /** Time of the last sample, in ms. */
   sampledAt: number
   sampledCount: number
-  /** Whether its last token has been sampled. The slot is released after the step. */
+  /** Whether the last token of the output has been sampled. The slot is released after the step. */
   isFinished: boolean
   /** Whether the caller has received the outcome. */
   isSettled: boolean
@@ -32,7 +32,7 @@ export interface RunningSequence {
 
 /** A job that waits for a slot. */
 export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
-  /** State that a preempted sequence keeps in the queue. */
+  /** State of a sequence that lost its slot, with which it continues later. */
   readonly interrupted?: Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan'>
 }
 
@@ -57,14 +57,14 @@ export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
  */
 export const isDecodedAlone = ({ job }: RunningSequence): boolean => job.isDeterministic
 
-/** Whether prefill has not begun, and one chunk is enough for all tokens that are not cached. */
+/** Whether prefill has not begun, and all tokens that are not cached fit into one chunk. */
 export const isShortPrefill = ({ job, slot, hasPrefilled }: RunningSequence, chunkSize: number): boolean =>
   !hasPrefilled && job.prompt.length - slot.tokens.length <= chunkSize
 
 /**
- * Whether the sequence may lose its slot: background and paused sequences may. A deterministic output may
- * not, since prefill of its tokens would change the logits. A prompt whose logprobs are partly sent may not,
- * since they would be sent twice.
+ * Whether the sequence may lose its slot. Only background and paused sequences may, with two exceptions. If
+ * output is deterministic and has begun, prefill of its tokens would change the logits. If logprobs of the
+ * prompt have been sent, they would be sent twice.
  */
 export const isPreemptible = (running: RunningSequence): boolean => {
   const { job, lastToken, hasPrefilled } = running

@@ -48,7 +48,7 @@ export function toSamplingParams(
     frequencyPenalty: frequency = 0,
   } = sampling
   const { repeatLastN = 64, seed, dry, xtc, ignoreEos = false, minTokens = 0 } = sampling
-  // The window is at most the context, since node-llama-cpp allocates memory for all of it.
+  // The window is at most the context, since node-llama-cpp allocates memory for the whole window.
   const windowOf = (lastN: number): number => (lastN === -1 ? contextSize : Math.min(lastN, contextSize))
   const window = windowOf(repeatLastN)
   const hasPenalty = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
@@ -81,8 +81,8 @@ const toSeed = (seed: Sampling['seed']): number =>
 const anySeed = 2 ** 32 - 1
 
 /**
- * Returns the biases after `length` output tokens. A ban is a finite bias, so that a grammar that allows only
- * banned tokens still works.
+ * Returns the biases for the token that follows `length` output tokens. A ban is a finite bias, so that a
+ * grammar that allows only banned tokens still works.
  */
 function biasAt({ bias, ban }: SamplingParams, length: number): SamplingParams['bias'] {
   if (!ban || length >= ban.until) return bias
@@ -118,8 +118,8 @@ export interface SamplerConfig {
 }
 
 /**
- * Leaves out options that keep all tokens, since node-llama-cpp would sort the whole vocabulary for them. A
- * sampler keeps its state when it gets the same configuration again.
+ * Leaves out options that keep all tokens, since node-llama-cpp would sort the whole vocabulary for them. If
+ * a sampler gets an equal configuration again, it keeps its state.
  * @param sampled output tokens so far
  */
 export function toSamplerConfig(
@@ -154,8 +154,8 @@ export function toSamplerConfig(
 }
 
 /**
- * Returns the configuration of a probe, which reads logprobs and samples nothing. It applies biases and no
- * other sampling step.
+ * Returns the configuration of a probe: a sampler that only reads logprobs. It applies the biases, but no
+ * other option that changes the logprobs.
  */
 export const toProbeConfig = ({ bias, seed }: SamplingParams, top: number): SamplerConfig => ({
   seed,

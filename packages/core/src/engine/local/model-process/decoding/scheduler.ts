@@ -1,6 +1,6 @@
 /**
- * Schedules all sequences of one model. Decode steps for sequences that generate alternate with prefill steps
- * for the others. No other code uses the model meanwhile.
+ * Schedules all sequences of one model. Decode steps alternate with prefill steps, which evaluate the prompts
+ * of further sequences. No other code uses the model while the scheduler runs.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
@@ -46,10 +46,10 @@ export class Scheduler implements Runner {
   #loop: Promise<void> | undefined
   /** Ends the pause in `#waitForReaders`. */
   #wake: (() => void) | undefined
-  /** Whether `wake` was called since slots were last assigned. The loop must not pause then. */
+  /** Whether `wake` was called since slots were last assigned. If so, the loop must not pause. */
   #isWoken = false
 
-  /** @param snapshots without them, only the slots cache prompts */
+  /** @param snapshots if absent, only the slots cache prompts */
   constructor(decoder: Decoder, progress: StepCounter, snapshots?: SnapshotStore) {
     this.#decoder = decoder
     this.#progress = progress
@@ -99,7 +99,8 @@ export class Scheduler implements Runner {
   async #waitForReaders(): Promise<void> {
     const timeout = new AbortController()
     this.#flushDeferred()
-    // Since slots were assigned, callbacks may have ended a sequence, and clients may have left or read on.
+    // Since the slots were assigned, a callback may have ended a sequence, and a client may have disconnected
+    // or read more output.
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
     if (this.#running.some((running) => !isUnfinished(running) || hasChanged(running))) return
     if (this.#isWoken || this.#queue.some(hasChanged) || this.#active.length > 0) return
@@ -143,7 +144,7 @@ export class Scheduler implements Runner {
     }
   }
 
-  /** Frees a slot for a foreground job. */
+  /** Frees a slot for a foreground job. Returns `false` if no sequence may lose its slot. */
   #preempt(): boolean {
     this.#flushDeferred()
     const victim = selectVictim(this.#running)
@@ -195,8 +196,8 @@ export class Scheduler implements Runner {
   }
 
   /**
-   * Whether short prompts are evaluated before decoding continues. They then join the batch, and a larger
-   * batch costs little more.
+   * Whether short prompts are evaluated before decoding continues. Their sequences then join the decode
+   * batch, and a larger batch costs little more.
    */
   get #prefersPrefill(): boolean {
     const { chunkSize } = this.#decoder

@@ -1,5 +1,6 @@
 /**
- * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions with other internals.
+ * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions whose internals differ
+ * from those in `llama/addon.ts`.
  */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
@@ -49,7 +50,7 @@ export class SequentialRunner implements Runner {
     onToken,
   }: GenerationJob): Promise<RunOutcome> {
     if (signal.aborted) return 'aborted'
-    // The public API reports probabilities after sampling steps, not the probabilities of the model.
+    // The public API reports probabilities only as they are after the sampling steps.
     if (sampling.logprobs !== undefined)
       throw invalidRequest('This version of node-llama-cpp does not support logprobs. Install 3.22.1.', {
         param: 'logprobs',

@@ -1,8 +1,9 @@
 import { isPreemptible, type QueuedPrompt, type RunningSequence } from './running-sequence.ts'
 
 /**
- * Selects foreground prompts before background ones, then the tenant with the fewest running sequences, then
- * the oldest prompt. A preempted sequence is not selected until its client has read the buffered events.
+ * Selects the prompt that gets the next slot: the oldest one of the tenant with the fewest running sequences.
+ * Foreground prompts precede background prompts. A preempted sequence is not selected until its client has
+ * read the buffered events.
  */
 export function selectNextPrompt(
   queue: readonly QueuedPrompt[],

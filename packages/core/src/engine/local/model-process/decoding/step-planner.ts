@@ -1,7 +1,8 @@
 /** Decides which sequences are decoded in one batch, based on the measured time of each batch size. */
 
 /**
- * Number of timings per batch size. The planner notices changed conditions soon and ignores single outliers.
+ * Number of latest timings that are kept per batch size. They are few, so that changed conditions are noticed
+ * soon, and enough to ignore single outliers.
  */
 const maxTimings = 8
 /**
@@ -15,7 +16,7 @@ const trials = 2
  * and less frequent.
  */
 const forgetAfterPlans = { first: 20, most: 640, growth: 4 }
-/** Fixed cost of a step. Of two equally fast plans, the planner prefers the one with fewer steps. */
+/** Cost that is added per step, so that of two equally fast plans, the one with fewer steps is chosen. */
 const stepOverheadMs = 0.05
 
 /** Timings of one batch size. */
@@ -29,7 +30,7 @@ class StepSize {
     return this.#timings.length >= this.#trials
   }
 
-  /** Undisturbed time of a step: the lower quartile. */
+  /** Time of an undisturbed step: the lower quartile of the timings. */
   get ms(): number {
     return [...this.#timings].sort((a, b) => a - b)[this.#timings.length >> 2] ?? 0
   }
@@ -92,7 +93,10 @@ export class StepPlanner {
     return groups
   }
 
-  /** Estimates the cost of each batch size up to `maxCount`. Interpolates between measured sizes. */
+  /**
+   * Estimates the cost of each batch size up to `maxCount`. Costs between two measured sizes are
+   * interpolated.
+   */
   #estimateCosts(maxCount: number): readonly number[] {
     const costs = [0]
     let from = 0

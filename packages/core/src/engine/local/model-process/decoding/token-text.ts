@@ -27,7 +27,10 @@ export function tokenText(
   return { text, bytes: bytes ?? [...Buffer.from(text)] }
 }
 
-/** Vocabularies write bytes that are not text as `<0xE2>`, or each byte as a letter of the GPT-2 alphabet. */
+/**
+ * Parses the bytes of a token that is not valid text. Some vocabularies write such bytes as `<0xE2>`, others
+ * write every byte as a letter of the GPT-2 alphabet.
+ */
 function parseTokenBytes(vocabularyText: string): number[] | undefined {
   const [, byte] = /^<0x([0-9A-F]{2})>$/.exec(vocabularyText) ?? []
   if (byte !== undefined) return [Number.parseInt(byte, 16)]
@@ -36,8 +39,8 @@ function parseTokenBytes(vocabularyText: string): number[] | undefined {
 }
 
 /**
- * The GPT-2 alphabet, which all byte-level vocabularies use. Printable bytes stand for themselves, other
- * bytes are letters from U+0100 on.
+ * The GPT-2 alphabet, which all byte-level vocabularies use. Printable bytes stand for themselves, and other
+ * bytes are written as letters from U+0100 on.
  */
 const alphabet = ((): ReadonlyMap<string, number> => {
   const letters = new Map<string, number>()

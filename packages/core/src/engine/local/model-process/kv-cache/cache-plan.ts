@@ -1,8 +1,10 @@
-/** Prompt cache usage of one call. It is reported when the call starts, and again when a write fails. */
+/**
+ * Prompt cache usage of one call. It is reported when the call starts, and again when a planned write fails.
+ */
 import { computeCacheWrites, type PromptUsage } from '../../../events.ts'
 import type { CacheLifetime } from '../../../request.ts'
 
-/** A point in a prompt at which its KV state is cached. `length` counts the tokens before it. */
+/** A position in a prompt up to which the KV state is cached. `length` counts the tokens before it. */
 export interface Breakpoint {
   readonly length: number
   readonly lifetime: CacheLifetime

@@ -8,7 +8,8 @@ export interface PromptPrefix {
   readonly tenant: string
   readonly tokens: readonly number[]
   /**
-   * Set if the prefix is cached for a breakpoint. Other prefixes live for 5 minutes and are evicted first.
+   * Lifetime if the prefix is cached for a breakpoint. Other prefixes live for 5 minutes and are evicted
+   * first.
    */
   readonly lifetime?: CacheLifetime | undefined
   readonly sizeBytes: number
@@ -40,7 +41,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     return this.#entries.calculatedSize
   }
 
-  /** Prefixes of this prompt, the longest first. */
+  /** Finds the cached prefixes of this prompt, the longest first. */
   findPrefixes(tenant: string, prompt: readonly number[]): readonly L[] {
     return [...this.#entries.values()]
       .filter((lease) => lease.tenant === tenant && isPrefix(lease.tokens, prompt))
@@ -77,7 +78,8 @@ export class PrefixIndex<L extends PromptPrefix> {
   }
 
   /**
-   * Evicts prefixes without a lifetime first. Evicts other prefixes only for a new prefix with a lifetime.
+   * Evicts prefixes to make room for a new one. Those that are cached for a breakpoint come last, and are
+   * evicted only for a new prefix with a breakpoint. Returns `false` if there is no room.
    */
   #makeRoom({ sizeBytes, lifetime }: L): boolean {
     this.#entries.purgeStale()

@@ -1,7 +1,7 @@
 /**
- * Reuses evaluated prompts. Each slot keeps the state of its last prompt. Snapshots are saved at breakpoints,
- * and when another prompt takes a slot. For models that cannot truncate, they are also saved near the ends of
- * prompts.
+ * Reuses the KV state of earlier prompts. Each slot keeps the state of its last prompt. Snapshots, which are
+ * states in files, are saved at breakpoints. If the model can truncate, they are also saved before another
+ * prompt takes a slot, else near the end of each prompt.
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
@@ -58,7 +58,7 @@ export class PromptCache {
     return match && { ...match, snapshot, divergence }
   }
 
-  /** Truncates the slot to the cached prefix, or restores it from a snapshot. */
+  /** Prepares the slot for the prompt: truncates its state to the matching prefix, or loads a snapshot. */
   async prepare(acquired: AcquiredSlot, job: GenerationJob): Promise<CachePlan> {
     const { slot, snapshot } = acquired
     // Saving the displaced state must not evict this snapshot.
@@ -113,8 +113,8 @@ export class PromptCache {
   }
 
   /**
-   * Limits reuse to the first breakpoint that is not cached. Its state can be saved only when evaluation
-   * stops there.
+   * Limits reuse to the tokens before the first breakpoint that is not cached. The state at that breakpoint
+   * can be saved only when evaluation stops there.
    */
   #toSlotRequest(job: GenerationJob): SlotRequest {
     const { prompt, tenant, isDeterministic } = job
@@ -131,8 +131,8 @@ export class PromptCache {
   }
 
   /**
-   * Lengths of breakpoints inside a chunk. Includes breakpoints that cannot be cached, so that logits do not
-   * depend on the cache.
+   * Positions of the breakpoints inside a chunk, in tokens. Includes breakpoints that cannot be cached, so
+   * that logits do not depend on the cache.
    */
   #pieceEndsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
     return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
@@ -153,7 +153,7 @@ export class PromptCache {
     return true
   }
 
-  /** Restores the snapshot, or empties the slot. */
+  /** Loads the snapshot into the slot, or empties the slot. */
   async #restore(slot: Slot, snapshot: Snapshot | undefined): Promise<void> {
     this.#slots.clear(slot)
     this.#decoder.truncate(slot.id, 0)

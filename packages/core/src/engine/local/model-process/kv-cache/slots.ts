@@ -7,13 +7,16 @@ export interface Slot {
   readonly id: number
   /** Tokens in the KV cache, in order. */
   tokens: Token[]
-  /** Number of leading tokens with reproducible state: evaluated in whole chunks, or up to piece ends. */
+  /**
+   * Number of leading tokens with reproducible state: they were evaluated in whole chunks, or up to piece
+   * ends.
+   */
   deterministicLength: number
-  /** Lengths at which evaluation stopped inside a chunk. */
+  /** Lengths in tokens at which evaluation stopped inside a chunk, at a breakpoint. */
   pieceEnds: number[]
-  /** Length of the last prompt. */
+  /** Length of the last prompt, in tokens. */
   promptLength: number
-  /** Owner of the tokens. */
+  /** Tenant that the tokens belong to. */
   tenant: string | undefined
   /** Last use of the slot, as a counter over the uses of all slots. */
   usedAt: number
@@ -24,7 +27,7 @@ export interface SlotMatch {
   readonly slot: Slot
   /** Number of prompt tokens that are reused. At least one token is always evaluated. */
   readonly matchLength: number
-  /** Owner of the slot's previous tokens. */
+  /** Tenant that the previous tokens of the slot belong to. */
   readonly previousTenant: string | undefined
 }
 
@@ -36,7 +39,7 @@ export interface SlotRequest {
   readonly tenant: string
   /** Whether the output has to be the same as from an empty slot. */
   readonly isDeterministic: boolean
-  /** Lengths at which evaluation stops inside a chunk. */
+  /** Lengths in tokens at which evaluation will stop inside a chunk, at a breakpoint. */
   readonly pieceEnds: readonly number[]
   /** Maximum number of reused tokens. @default all but the last */
   readonly maxReuse?: number | undefined
@@ -63,7 +66,9 @@ export function commonPrefixLength(
 /** Number of tokens at the end of a prompt that the next turn may lack, such as a template's `<think>`. */
 export const volatileTailTokens = 8
 
-/** Minimum match in tokens. For a shorter match, a slot is not taken from a prompt that may come again. */
+/**
+ * Minimum useful match, in tokens. A slot with a shorter match is left to its prompt, which may come again.
+ */
 const minUsefulMatch = 16
 /** A prompt of fewer chunks is cheap to evaluate again, so its slot may be taken. */
 const smallSlotChunks = 4
@@ -214,7 +219,10 @@ export class Slots {
     return matchLength === slot.tokens.length || this.#isComplete(slot.id) ? matchLength : 0
   }
 
-  /** End of the last whole chunk or piece. Tokens after it use other kernels, whose sums may differ. */
+  /**
+   * End of the last whole chunk or piece. Other kernels evaluated the tokens after it, and may sum in another
+   * order.
+   */
   #lastPieceEnd({
     tokens: { length },
     pieceEnds,

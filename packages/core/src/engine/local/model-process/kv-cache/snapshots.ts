@@ -225,7 +225,7 @@ async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'dig
   return { sizeBytes, digest: hash.digest('hex') }
 }
 
-/** Creates the folder again where a cleanup of temporary files has removed it. */
+/** Creates the folder, also after a cleanup of temporary files has removed it. */
 function ensureFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })
