@@ -9,7 +9,8 @@ import { Worker } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 
 /**
- * Deadline of a job whose caller has left. Most jobs end in time, and waiting is cheaper than a new worker.
+ * Time that a running job still has after its caller has left. Most jobs end in this time, and waiting for
+ * them is cheaper than starting a new worker.
  */
 const abortedDeadlineMs = 500
 
@@ -78,7 +79,7 @@ function endReasonOf(code: number, signal: NodeJS.Signals | null): WorkerEndReas
   return signal !== null || code > 128 ? 'crash' : 'failure'
 }
 
-/** Starts the worker with the first job and queues the others. */
+/** Starts the worker for the first job. Further jobs wait until the job before them has ended. */
 export class BoundedWorker<Job, Result> {
   readonly #file: URL
   readonly #bounds: WorkerBounds
@@ -95,7 +96,7 @@ export class BoundedWorker<Job, Result> {
     this.#start = start
   }
 
-  /** Starts the worker unless it is running. An early call spares the first job this delay. */
+  /** Starts the worker unless it is running. If called early, the first job need not wait for the start. */
   start(): WorkerHandle {
     if (this.#worker) return this.#worker
     const onResult = (result: unknown): void => {

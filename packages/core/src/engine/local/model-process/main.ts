@@ -4,7 +4,7 @@
 import { ProcessConfig } from '../ipc/process-config.ts'
 import { ProcessHost } from './process-host.ts'
 
-// Ctrl-C reaches the whole process group. The host app drains first, and this process ends after it.
+// Ignores Ctrl-C, since the host app drains its calls first. This process ends after the host app.
 process.on('SIGINT', () => {})
 
 new ProcessHost(ProcessConfig.parse(JSON.parse(process.argv[2] ?? 'null')))

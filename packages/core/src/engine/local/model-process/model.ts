@@ -59,7 +59,7 @@ interface TokenizeOptions {
 export interface ModelBackend {
   /** Maximum number of sequences or texts that are evaluated at a time. */
   readonly parallel: number
-  /** Estimated duration of the longest step, in ms. */
+  /** Estimated duration of the longest decode or prefill step, in ms. */
   readonly stepMs: number
   readonly runner: Runner
   /** Compiles GBNF. Throws `invalid_request` where llama.cpp rejects it. */
@@ -70,7 +70,9 @@ export interface ModelBackend {
   limitThreads(max: number): void
 }
 
-/** Counter that grows while the process works. The app's watchdog treats a counter that stops as a hang. */
+/**
+ * Counter that grows while the process works. If it stops growing, the watchdog of the app assumes a hang.
+ */
 export interface StepCounter {
   steps: number
 }

@@ -12,7 +12,10 @@ export interface RenderJob {
   readonly goTemplate?: string
   readonly messages: readonly Message[]
   readonly options: RenderOptions
-  /** Text around a gap, which is rendered in place of the messages. Only with a Go template. */
+  /**
+   * Prefix and suffix of an infill request, which are rendered instead of the messages. Only with a Go
+   * template.
+   */
   readonly gap?: InfillContext
 }
 export type RenderResult =

@@ -31,8 +31,8 @@ export interface GenerationJob {
   /** Called when fewer tokens can be cached than `onStart` reported. */
   onCacheChange?(cached: CacheUsage): void
   /**
-   * Receives the logprobs of the prompt's tokens in pieces, from the second token on. If this callback is
-   * set, no cached prefix is reused.
+   * Receives the logprobs of the prompt in pieces. They begin with the second token, since the first one has
+   * no logprob. If this callback is set, no cached prefix is reused.
    */
   readonly onPromptLogprobs?: ((logprobs: readonly Logprobs[]) => void) | undefined
   /** Called for each output token, while the next step runs. The output ends when it returns `false`. */

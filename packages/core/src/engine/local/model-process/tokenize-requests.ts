@@ -8,7 +8,7 @@ import type { RuntimeModel } from './model.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
 import type { RunContext } from './run-context.ts'
 
-/** Tokens per result message. They take a few milliseconds, and their message some tens of kilobytes. */
+/** Tokens per result message. They take a few milliseconds, and the message has some tens of kilobytes. */
 const tokensPerSlice = 4_096
 
 /** Stops without an error when the signal aborts. */

@@ -14,8 +14,8 @@ import { TokenSampler } from './token-sampler.ts'
 type DecoderSettings = Pick<LoadPlan, 'parallel' | 'chunkSize' | 'chunksAtOnce'>
 
 /**
- * The app sets this for generative models. With more pool threads, sampling would start beside the step that
- * it samples from.
+ * Whether libuv's pool has one thread. The app sets this for generative models. With more threads, sampling
+ * could start before the end of the step that it samples from.
  */
 const hasSinglePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
 
@@ -111,7 +111,10 @@ class AddonDecoder implements Decoder {
     return this.#addon.context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens))
   }
 
-  /** Cells outside the attention window are not saved. Cells inside are restored in another order. */
+  /**
+   * Cells of the KV cache outside the attention window are not saved. Cells inside are restored in another
+   * order.
+   */
   isRestoreExact(length: number): boolean {
     return length <= this.#windowSize
   }

@@ -8,7 +8,7 @@ import type { LlamaLibrary } from './library.ts'
 /** A conversation sends the same tools with each turn, so its grammar is needed again. */
 const maxCachedGrammars = 16
 
-/** Compiles each grammar once. Every output starts from a copy of its initial state. */
+/** Compiles each grammar once. Every output starts from a copy of the initial state of its grammar. */
 export function createGrammarCompiler(
   { LlamaGrammarEvaluationState: State }: LlamaLibrary,
   llama: Llama,

@@ -29,7 +29,9 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
-  /** Limits how many texts are evaluated at a time, at least 1. Running texts continue. */
+  /**
+   * Limits the number of texts that are evaluated at a time. One is always allowed. Running texts continue.
+   */
   limitActive(max: number): void {
     this.#activeLimit = Math.max(1, max)
     this.#queue.pump()

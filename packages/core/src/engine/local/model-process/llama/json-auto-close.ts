@@ -5,7 +5,10 @@
 import type { LlamaGrammarEvaluationState, LlamaModel, Token } from 'node-llama-cpp'
 import { type Addon, stateOf } from './addon.ts'
 
-/** Tokens that close JSON, or show the position of the grammar inside JSON. */
+/**
+ * Tokens that close JSON, and tokens that the grammar allows only in some places. These show where in the
+ * JSON the output is.
+ */
 export interface JsonTokens {
   readonly quote: Token
   /** Closing brackets of objects and arrays. */

@@ -14,7 +14,7 @@ export async function importLibrary(): Promise<LlamaLibrary> {
   }
 }
 
-/** Never compiles or downloads a build, since it runs in the server of the user. */
+/** Starts llama.cpp. Never compiles or downloads a build, since this runs on the server of the user. */
 export const startLibrary = (
   { getLlama, LlamaLogLevel }: LlamaLibrary,
   options: Pick<LlamaOptions, 'maxThreads' | 'dryRun' | 'vramPadding'>,

@@ -78,8 +78,8 @@ export async function loadModel(
 
 /**
  * Plans the load after node-llama-cpp has read the file header and before it reads the weights. The library
- * has no hook for this, so the factory of its insights is wrapped. Reading the header separately would double
- * the time.
+ * has no hook for this, so its `GgufInsights.from` is replaced meanwhile. Reading the header separately would
+ * double the time for the header.
  */
 async function loadWithPlan(
   { GgufInsights: insightsClass }: LlamaLibrary,

@@ -1,4 +1,4 @@
-/** Renders chat templates in llama.cpp's native code. A bad template ends the process. */
+/** Renders chat templates in llama.cpp's native code. A bad template can end the process. */
 import { rendererOf } from './addon.ts'
 import { importLibrary, startLibrary } from './library.ts'
 

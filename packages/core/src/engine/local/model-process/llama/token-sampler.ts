@@ -133,7 +133,10 @@ export class TokenSampler implements Sampler {
   }
 }
 
-/** Like `Promise.all`, but waits for all before it rejects, since the caller then frees their samplers. */
+/**
+ * Like `Promise.all`, but waits for all before it rejects, since the caller frees the samplers after a
+ * rejection.
+ */
 async function awaitAll<const All extends readonly unknown[]>(all: All) {
   await Promise.allSettled(all)
   return Promise.all(all)

@@ -1,7 +1,7 @@
 /**
  * Locates the breakpoints of a conversation in its prompt. A template may reorder the messages, and tokens
- * depend on the text after them. So the prompt is compared with the prompt of a conversation that differs
- * after the breakpoint.
+ * depend on the text after them. So a second conversation is rendered, which is the same up to the
+ * breakpoint. The breakpoint is where the two prompts begin to differ.
  */
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
@@ -77,8 +77,8 @@ function createProbes(input: ChatInput): readonly BreakpointProbe[] {
 }
 
 /**
- * Changes the end of a part. For a tool call or a leading system message, changes the start of everything
- * after the part instead, if anything comes after it.
+ * Changes a conversation after a breakpoint, by a text that is added to the end of the part. After a tool
+ * call or a leading system message, changes the start of all later parts instead, if there are any.
  */
 function varyFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
   const { role, content } = messages[at] as Message

@@ -79,7 +79,7 @@ export function countAddedTokens(
 }
 
 /**
- * Counts the tokens of a prompt, which may exceed the context. For a far longer prompt, the count is an
+ * Counts the tokens of a prompt, which may exceed the context. Above twice the context, the count is an
  * estimate.
  */
 export async function countTokens(request: GenerateRequest, context: RunContext): Promise<number> {
@@ -139,7 +139,8 @@ async function tokenizeOrEstimate(
   const { model, signal } = context
   const tokens: Token[] = []
   const pieces = await renderPieces(request, input, context)
-  // Special tokens in the text around a gap are tokenized as plain text. Go templates have escaped them.
+  // In infill without a template, text that looks like a special token stays plain text. Go templates have
+  // already escaped such text.
   const isPlain = input.kind === 'infill' && pieces.length > 1
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   let seen = 0

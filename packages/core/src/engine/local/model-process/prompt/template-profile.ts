@@ -36,7 +36,10 @@ export function parseRequestTemplate({ template }: GenerateRequest['input']): Re
   }
 }
 
-/** Turns `auto` into `true` for a Go template with a reasoning block, since such a template cannot decide. */
+/**
+ * Turns `auto` into `true` for a Go template with a reasoning block, since a Go template has no default for
+ * reasoning.
+ */
 export const resolveReasoning = (
   { reasoning }: Pick<GenerateRequest, 'reasoning'>,
   go: Pick<RequestTemplate, 'uses'> | undefined,

@@ -1,6 +1,6 @@
 /**
- * Tokenizes texts in slices, since the library's tokenizer blocks the event loop. It handles 4 MB of text per
- * second, or 1 MB without spaces.
+ * Tokenizes texts in slices, since the library's tokenizer blocks the event loop. The library tokenizes 4 MB
+ * of text per second, but only 1 MB of text that has no spaces.
  */
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
@@ -86,9 +86,9 @@ export class Tokenizer {
 interface SliceBoundary {
   /** Characters that may follow the word. */
   readonly separators: string
-  /** Number of characters that the next slice leaves out. */
+  /** Number of characters that are skipped before the next slice. */
   readonly skip: number
-  /** Second slice when this rule splits `word word`. */
+  /** The second slice, if this rule splits `word word`. */
   readonly rest: string
 }
 

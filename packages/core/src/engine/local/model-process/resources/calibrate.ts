@@ -7,7 +7,8 @@ import type { Decoder } from '../decoding/decoder.ts'
 import type { SamplingParams } from '../decoding/sampling.ts'
 
 /**
- * Maximum timed decode steps per thread count: `choice` among several counts, `none` if there is only one.
+ * Maximum number of timed decode steps per thread count. `choice` applies if there are several thread counts,
+ * `none` if there is only one.
  */
 const timingCounts = { choice: 8, none: 2 }
 const calibrationLimitMs = 2_000

@@ -40,11 +40,10 @@ export async function claimName(
 }
 
 /**
- * Runs a task under a lock between the processes of the runtime folder. Throws if the lock is not free in
- * time.
- *
+ * Runs a task while it holds a lock that the processes of the runtime directory share. Throws if the lock is
+ * not free in time.
  * @param task receives `expectOwned`, which throws if the lock was lost. The task calls it before changes
- *   that other processes rely on.
+ * that other processes rely on.
  */
 export async function withLock<T>(
   runtimeDir: string,

@@ -117,8 +117,8 @@ class ParallelFit {
   }
 
   /**
-   * Frees memory for all wanted sequences, else for one. Skips a number that exceeds the machine's memory.
-   * Returns the number of sequences that fit.
+   * Tries to free memory for all wanted sequences, then at least for one. Does not try to free more than the
+   * machine has. Returns the number of sequences that fit.
    */
   async #makeRoom(): Promise<number> {
     const { wantedParallel } = this.#settings

@@ -78,8 +78,8 @@ function canQuantize({
 }
 
 /**
- * Returns the number of layers on the GPU. With `auto`, as many layers as fit are used, or 0. Rejects with
- * the library's error if a requested number does not fit.
+ * Returns the number of layers on the GPU. With `auto`, this is the number that fits, or 0. Rejects with the
+ * library's error if a requested number does not fit.
  */
 async function resolveGpuLayers(
   { gpuLayers, parallel }: ProcessConfig,

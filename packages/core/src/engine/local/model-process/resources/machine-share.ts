@@ -150,8 +150,8 @@ export class MachineShare {
   }
 
   /**
-   * Subtracts the reservations of other processes. The system counts their mapped weights and unallocated
-   * memory as free.
+   * Returns the free memory without the reservations of other processes. These cover mapped weights and
+   * memory that is not allocated yet. The system counts both as free.
    */
   #measureFreeBytes(): number {
     const reserved = this.#otherProcesses().reduce((sum, [, { reservedBytes }]) => sum + reservedBytes, 0)
