@@ -20,7 +20,7 @@ export function parseHost(text: string, defaultPort = defaults.port): Host {
 
 /**
  * Returns the URL that clients call, without a trailing slash. A path is kept, because the routes may be
- * mounted there.
+ * mounted under this path.
  */
 export function serverUrl(text: string): string {
   const [, scheme = 'http', path = ''] = /^(?:(\w+):\/\/)?[^/]*(.*)$/.exec(text.trim()) ?? []

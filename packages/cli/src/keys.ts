@@ -37,7 +37,10 @@ export const list = async (options: KeysOptions): Promise<void> =>
     print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
   })
 
-/** @param database path, created if it does not exist @default `modelmount.db` in the folder of models */
+/**
+ * @param database path of a file, which is created if it does not exist. If absent, `modelmount.db` in the
+ *   folder of models
+ */
 async function withKeys(
   database: string | undefined,
   work: (keys: Llm['keys']) => Promise<void>,

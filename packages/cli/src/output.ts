@@ -2,7 +2,7 @@
 
 export const print = (text: string): boolean => process.stdout.write(text)
 
-/** Logs a message on stderr. Adds the cause of an error, which clients do not see. */
+/** Logs a message on stderr. Adds the cause of an error, because responses omit the cause. */
 export function complain(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }
   const [cause] = err?.cause instanceof Error ? err.cause.message.split('\n') : []

@@ -36,7 +36,7 @@ interface Row extends ProgressLine {
   readonly first: number
 }
 
-/** Draws a row for each transfer and for each other step. */
+/** Draws a row for each transfer and for each status without a transfer. */
 class Board {
   readonly #out: Terminal
   readonly #rows = new Map<string, Row>()

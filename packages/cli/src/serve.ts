@@ -62,7 +62,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail('Keys and usage need a folder, and --model has none. Add --data FOLDER.')
   if (admin && auth !== 'keys') fail('--admin requires API keys. Add --auth keys.')
   const llm = await createLlm({
-    // Callers on this machine may also change models. Callers from other machines may only use them.
+    // If other machines need no API key, all callers may only use models. If only this machine is served, its
+    // callers may also add and delete models. API keys have their own scopes.
     ...(open ? { auth: 'host', origins: [] } : { scopes: ['inference', 'models'] }),
     ...(auth === 'keys' && { auth }),
     ...(options.data !== undefined && { database: databaseIn(options.data) }),
@@ -125,7 +126,7 @@ function nameFlags(error: Error): never {
   throw error
 }
 
-/** Returns the model to serve. With adapters, it still has the name of its file. */
+/** Returns the model to serve. With LoRA adapters, the model still has the name of its file. */
 function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedModel | undefined {
   if (!adapters) return model
   if (model === undefined) fail('--adapter requires --model FILE.')

@@ -1,6 +1,6 @@
 /**
- * Connects a command to a server: the named one, one that listens at the default address, or routes in this
- * process.
+ * Connects a command to the server that the user names, or else to one at the default address. If none
+ * listens there, runs the routes in this process.
  */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'

@@ -13,8 +13,8 @@ const tellMs = 100
 type ByName = Readonly<Record<string, string>>
 
 /**
- * Uploads files and returns their digests by file name. A value that is a digest already names a blob of the
- * server.
+ * Uploads files and returns their digests by file name. Keeps values that are digests, because they name
+ * blobs on the server.
  */
 export async function* upload(server: Server, files: ByName): AsyncGenerator<ProgressLine, ByName> {
   const digests: Record<string, string> = {}

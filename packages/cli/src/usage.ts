@@ -23,7 +23,7 @@ export async function usage({ data, json = false, ...query }: UsageOptions): Pro
   }
 }
 
-/** Writes nano-dollars as a string, since they can exceed the exact numbers of JSON. */
+/** Writes nano-dollars as a string, because JavaScript rounds JSON numbers above 2^53. */
 const toJson = ({ nanoUsd, ...row }: UsageRow) => ({ ...row, nanoUsd: `${nanoUsd}` })
 
 const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>

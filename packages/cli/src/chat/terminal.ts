@@ -37,7 +37,7 @@ export async function chatInTerminal(chat: Conversation): Promise<void> {
   for await (const line of lines) {
     const entry = reader.take(line)
     answering = new AbortController()
-    // An open interface would keep the process alive.
+    // An open readline interface would keep the process alive.
     if (entry && (await answerTo(chat, entry, answering.signal))) return lines.close()
     answering = undefined
     prompt()

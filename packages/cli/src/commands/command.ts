@@ -22,7 +22,7 @@ export function clientCommand(usage: string, description: string): Command {
 export const registryOf = (model: string): string | undefined =>
   /^(?:\w+:\/\/)?([^/]+)\/[^/]+\/[^/]+$/.exec(model)?.[1]
 
-/** Prints a note if the command used no server. This process cannot know the models that apps have loaded. */
+/** If the command runs without a server, prints that it cannot see the models of other processes. */
 export function noteIfAlone(server: Server): void {
   if (server.isOwn)
     process.stderr.write('No server was asked: models that apps have loaded are not listed here.\n')

@@ -112,7 +112,7 @@ function toFormat(text: string): unknown {
     const schema: unknown = JSON.parse(text)
     if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return schema
   } catch {
-    // Reported below.
+    // Invalid JSON gets the error below.
   }
   throw new InvalidArgumentError('Expected json, or a JSON Schema as a JSON object.')
 }
@@ -121,7 +121,7 @@ function toThink(text: string): boolean | string {
   return text === 'true' || text === 'false' ? text === 'true' : text
 }
 
-/** A bare number is seconds. */
+/** A number without a unit means seconds. */
 function toKeepAlive(text: string): number | string {
   return /^-?\d+$/.test(text) ? Number(text) : text
 }

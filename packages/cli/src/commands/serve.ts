@@ -86,8 +86,8 @@ export const serve = new Command('serve')
   })
 
 /**
- * The auth options on the command line. Of `--auth keys` and `--no-auth`, commander would use the last, which
- * could turn authentication off.
+ * The auth options on the command line. If both `--auth keys` and `--no-auth` are given, commander keeps only
+ * the last one, which could turn authentication off.
  */
 const saidOfAuth = new Set<string>()
 for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => saidOfAuth.add(option))
@@ -100,7 +100,7 @@ function wholeNumber(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Appends to the adapters of earlier options. */
+/** Appends a LoRA adapter to those of earlier `--adapter` options. */
 function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {
   const [, file = text, scale = '1'] = /^(.+\.gguf)=(.*)$/.exec(text) ?? []
   if (scale.trim() !== '' && Number.isFinite(Number(scale)))
@@ -114,7 +114,7 @@ function gpuLayers(text: string): number | 'auto' | 'max' {
   throw new InvalidArgumentError('Expected a whole number, max or auto.')
 }
 
-/** As in Ollama, a bare number is seconds, and a negative number never expires. */
+/** As in Ollama, a number without a unit means seconds, and a negative number means forever. */
 function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
   if (text.startsWith('-')) return 'forever'
   return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)
@@ -124,7 +124,7 @@ function another(text: string, before: readonly string[] = []): readonly string[
   return [...before, text]
 }
 
-/** A bare number is bytes. */
+/** A number without a unit means bytes. */
 function size(text: string): NonNullable<ServeOptions['storeMax']> {
   return /^\d+$/.test(text) ? Number(text) : (text as `${number}gb`)
 }
