@@ -7,10 +7,10 @@ import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
 
-/** Maximum number of parallel calls. A model that makes more calls is in a loop. */
+/** Maximum number of parallel tool calls. A model that makes more calls is in a loop. */
 const maxCalls = 32
 
-/** Builds the expression after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
+/** Builds the tool calls after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
 export function buildCalls(
   tools: readonly CallableTool[],
   { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,
@@ -43,8 +43,8 @@ export function buildCalls(
 }
 
 /**
- * Builds a text with optional white space. White space between two words stays required. So does a space
- * before the first word, because a tool name can precede it.
+ * Builds a text with optional white space. A space between two words stays required. So does a space at the
+ * start that precedes a word, because a tool name can precede this space.
  */
 const buildLiteral = (literal: string): Expression =>
   sequence(

@@ -44,7 +44,7 @@ export class Nfa {
    * follow. Throws `TooComplexError`.
    */
   toAutomaton(first: number, last: number): Automaton {
-    // Every set of nodes with `last` accepts any continuation, so all these sets become one state.
+    // A set of nodes that contains `last` accepts any continuation, so all such sets become one state.
     const settle = (nodes: readonly number[]) => (nodes.includes(last) ? [last] : nodes)
     return explore(settle(this.#closure([first], 'start')), String, (nodes) => ({
       isAccepting: this.#closure(nodes, 'end').includes(last),
@@ -52,7 +52,7 @@ export class Nfa {
     }))
   }
 
-  /** Lists the transitions from a set of nodes, for character ranges within which no edge begins or ends. */
+  /** Lists the transitions from a set of nodes. Splits overlapping character ranges into disjoint ranges. */
   #moves(nodes: readonly number[]): DfaEdge<readonly number[]>[] {
     const edges = nodes.flatMap((node) => this.#edges[node] ?? [])
     const cuts = new Set([0, lastCharacter + 1])

@@ -17,7 +17,7 @@ export class PatternError extends Error {}
 const maxLength = 4_000
 const maxDepth = 200
 
-/** Builds an automaton that accepts texts with a match. Throws `PatternError` and `TooComplexError`. */
+/** Builds an automaton of the texts that contain a match. Throws `PatternError` and `TooComplexError`. */
 export function compilePattern(pattern: string, budget = new WorkBudget()): Automaton {
   const { alternatives } = parse(pattern)
   const nfa = new Nfa(budget)
@@ -28,7 +28,7 @@ export function compilePattern(pattern: string, budget = new WorkBudget()): Auto
   return nfa.toAutomaton(first, last)
 }
 
-/** Builds an automaton that accepts texts that match as a whole. Used only for built-in patterns. */
+/** Builds an automaton of the texts that match as a whole. Used only for built-in patterns. */
 export const compileFullMatch = (pattern: string): Automaton => compilePattern(`^(?:${pattern})$`)
 
 function parse(pattern: string): AST.Pattern {
@@ -72,7 +72,7 @@ class NfaBuilder {
     this.#depth--
   }
 
-  /** Returns the node after the element. */
+  /** Adds an element after the node `from`. Returns the node after the element. */
   #add(element: AST.Element, from: number): number {
     if (element.type === 'Quantifier') return this.#repeat(element, from)
     const to = this.#nfa.addNode()

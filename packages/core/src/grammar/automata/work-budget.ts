@@ -1,7 +1,8 @@
 import { type Automaton, TooComplexError } from './automaton.ts'
 
 /**
- * Step limit and automaton cache for compiling one schema. The steps take at most a few hundred milliseconds.
+ * Step limit and automaton cache for compiling one schema. All steps together take at most a few hundred
+ * milliseconds.
  */
 export class WorkBudget {
   #remaining = 6_000_000

@@ -1,7 +1,8 @@
 /**
  * Checks that llama.cpp can safely use a grammar that a user wrote. llama.cpp expands the beginnings of rules
- * recursively and tries all parses of a text in turn. It misses left recursion behind a rule that is empty
- * only through other rules. A grammar could therefore overflow the stack or keep llama.cpp busy without end.
+ * recursively and tries all parses of a text in turn. Its own check misses left recursion such as
+ * `a ::= b a` if `b` can be empty only through other rules. A grammar could therefore overflow the stack or
+ * keep llama.cpp busy without end.
  */
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import {
@@ -18,8 +19,8 @@ import { readGbnf } from './read-gbnf.ts'
 export const checkLimits = {
   rules: 10_000,
   /**
-   * Maximum depth of rules and groups that are nested at their beginning. Native code recurses for each
-   * level.
+   * Maximum depth of rules and groups at the beginning of a rule: its first group, the first group in that
+   * one, and so on. Native code recurses for each level.
    */
   chain: 600,
   /**

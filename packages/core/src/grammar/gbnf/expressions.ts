@@ -109,7 +109,7 @@ export function renameRules(expression: Expression, ruleOf: (name: string) => Ex
   }
 }
 
-/** Counts the elements of an expression in native code, which expands repetitions. */
+/** Counts the elements that llama.cpp makes of an expression after it has expanded repetitions. */
 export function countElements(expression: Expression): number {
   switch (expression.kind) {
     case 'text':

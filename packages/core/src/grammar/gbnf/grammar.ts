@@ -26,7 +26,7 @@ const blockSize = 1_000
 
 export const grammarLimits = {
   rules: 10_000,
-  /** Maximum number of elements in native code, which copies all elements for each request. */
+  /** Maximum number of grammar elements in llama.cpp, which copies all of them for each request. */
   elements: 200_000,
   bytes: 1024 * 1024,
 } as const
@@ -72,7 +72,7 @@ export class Grammar {
     return expression
   }
 
-  /** Reserves a rule. The caller sets its body later, and the body can refer to the rule. */
+  /** Reserves a rule. `setBody` sets its body later. The body can refer to the rule. */
   reserve(hint: string): { readonly rule: Expression; setBody(body: Expression): void } {
     if (this.#rules.size >= grammarLimits.rules) throw tooLarge(`more than ${grammarLimits.rules} rules`)
     const name = `${hint}-${this.#rules.size}`
@@ -88,7 +88,7 @@ export class Grammar {
     return ruleOf('root')
   }
 
-  /** Repeats an expression, also more often than llama.cpp allows. `of` must not match the empty text. */
+  /** Repeats an expression, even above the limit of llama.cpp. `of` must not match the empty text. */
   repeat(of: Expression, min: number, max: number): Expression {
     const item = this.define('item', of)
     if (max === Number.POSITIVE_INFINITY)
@@ -109,7 +109,8 @@ export class Grammar {
   }
 
   /**
-   * Repeats full blocks, then part of a block. After all full blocks, that part is limited to the remainder.
+   * Repeats full blocks, then less than one block. After the maximum number of full blocks, only the rest of
+   * `times` can follow.
    */
   #repeatUpTo(item: Expression, times: number): Expression {
     if (times === 0) return empty
@@ -145,7 +146,7 @@ export class Grammar {
   }
 }
 
-/** Writes rules as GBNF. Throws `invalid_request` if the result is above `grammarLimits`. */
+/** Writes rules as GBNF. Throws `invalid_request` if the result exceeds `grammarLimits`. */
 export function printRules(rules: Rules): string {
   const elements = [...rules.values()].reduce((sum, body) => sum + countElements(body), 0)
   if (elements > grammarLimits.elements) throw tooLarge(`more than ${grammarLimits.elements} elements`)

@@ -10,7 +10,7 @@ export const userGrammarLimits = {
   length: 256 * 1024,
   /** Maximum levels of nested groups. The native parser recurses once per level. */
   depth: 500,
-  /** Limit of llama.cpp. Above it, llama.cpp silently drops upper bounds. */
+  /** Maximum count of a repetition, as in llama.cpp, which silently drops some higher upper bounds. */
   repetitions: 2_000,
   /** Maximum consecutive repetition operators, as in `"a"+?`. Each operator adds a rule around the others. */
   signs: 4,

@@ -37,8 +37,8 @@ export function toLowestUnits({ value, isExclusive }: NumberBound, places: numbe
 }
 
 /**
- * Distance from an exclusive bound to the next number. Adjacent integers above 2^53 can parse as the same
- * double.
+ * Distance from an exclusive bound to the next number, in units of the last decimal place. Above 2^53, the
+ * distance is more than 1, because adjacent integers can parse as the same double.
  */
 const stepAt = (value: number) =>
   Number.isSafeInteger(Math.trunc(value))

@@ -11,7 +11,7 @@ const date = (() => {
   const days = `(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])|${thirty}|(?:0[13578]|1[02])-31`
   return `(?:[0-9]{4}-(?:${days})|${leapYear}-02-29)`
 })()
-/** Time of RFC 3339 without leap seconds. The offset decides whether a leap second is valid. */
+/** Time of RFC 3339 without leap seconds, because their validity depends on the offset. */
 const time =
   '(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\\.[0-9]{1,15})?(?:[zZ]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])'
 /** Duration of RFC 3339, appendix A. */

@@ -144,8 +144,8 @@ export function intersectObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
 }
 
 /**
- * Removes undeclared properties that no schema mentions, because models invent names. Keeps them if no
- * property is declared or if `minProperties` needs them.
+ * Removes undeclared properties, because models invent names. Keeps those of `patternProperties` and
+ * `additionalProperties`. Removes nothing if no property is declared or if `minProperties` needs more.
  */
 export function withDeclaredOnly(shape: ObjectShape): ObjectShape {
   const { properties, required, otherProperties, min } = shape
@@ -179,8 +179,8 @@ export function acceptsObject(
 
 /**
  * Builds two rules per property. `next` is the rest of the object after a property. `key` is the rest of the
- * object after the opening quote of a name. If `minProperties` or `maxProperties` requires a count, these
- * rules exist once per number of properties written so far.
+ * object after the opening quote of a name. If `minProperties` or `maxProperties` requires counting, both
+ * rules exist once for each number of properties written so far.
  */
 export function buildObjectExpression(
   shape: ObjectShape,
@@ -243,7 +243,7 @@ export function buildObjectExpression(
   return sequence(text('{'), canEnd(0, 0) ? optional(some) : some, text('}'))
 }
 
-/** Builds the rest of undeclared properties after the opening quote, one expression per set of names. */
+/** Builds undeclared properties, without their opening quotes, as one expression per set of names. */
 function buildOtherEntries(
   shape: ObjectShape,
   names: readonly string[],

@@ -46,7 +46,7 @@ export interface ObjectShape {
 export interface PropertySet {
   readonly names: Automaton
   readonly value: Conjunction
-  /** Whether a schema mentions these names, even if it accepts any value for them. */
+  /** Whether `patternProperties` or `additionalProperties` covers these names, even with `true`. */
   readonly isExplicit: boolean
 }
 
