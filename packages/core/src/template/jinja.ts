@@ -33,7 +33,7 @@ export const chatMl =
 /** Renders messages to a prompt. If the template rejects all role fallbacks, throws its first error. */
 export type ChatRenderer = (messages: readonly Message[], options?: RenderOptions) => string
 
-/** Input of a template, for any Jinja engine. */
+/** Input of a template, for any implementation of Jinja. */
 export interface TemplateInput {
   readonly variables: Readonly<Record<string, unknown>>
   readonly isContinued: boolean

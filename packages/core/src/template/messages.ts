@@ -65,7 +65,7 @@ const isCall = (part: Part): part is CallPart => part.type === 'tool-call'
 const isResult = (part: Part): part is ResultPart => part.type === 'tool-result'
 
 interface MessageContext {
-  /** Tool name of each earlier call, by call id. A later turn can reuse an id. */
+  /** Tool name of each earlier tool call, by the id of the tool call. A later turn can reuse an id. */
   readonly names: Map<string, string>
   readonly hasStringArguments: boolean
   readonly neutralize: ConversationOptions['neutralize']
@@ -131,7 +131,7 @@ const toTemplateTool = ({ name, description = '', parameters }: Tool): object =>
   function: { name, description, parameters },
 })
 
-/** Whether the template concatenates call arguments as a string. Most templates expect an object. */
+/** Whether the template concatenates tool-call arguments as a string. Most templates expect an object. */
 const requiresStringArguments = (source: string): boolean =>
   /\barguments\b/.test(source) && !/\barguments\b['"\])]*\s*(?:\||\.[a-z]|is |or |-?%|\)|,)/.test(source)
 
@@ -144,7 +144,7 @@ function parseObject(json: string): object | undefined {
   }
 }
 
-/** Joins reasoning and text before a call as reasoning, because gpt-oss accepts only one of them. */
+/** Joins reasoning and text before a tool call as reasoning, because gpt-oss accepts only one of them. */
 function withoutPreamble(message: TemplateMessage): TemplateMessage {
   const { content, thinking, tool_calls } = message
   return tool_calls && thinking !== undefined && content !== ''
@@ -153,8 +153,8 @@ function withoutPreamble(message: TemplateMessage): TemplateMessage {
 }
 
 /**
- * Appends calls to the text of the message. Granite 3's template has no field for calls, and the model was
- * trained on calls as text.
+ * Appends tool calls to the text of the message. Granite 3's template has no field for tool calls, and the
+ * model was trained on tool calls as text.
  */
 function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateMessage {
   if (!tool_calls) return message
@@ -163,8 +163,8 @@ function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateM
 }
 
 /**
- * Splits parallel calls for templates that accept one call per message. Each call is followed by its result.
- * No result is dropped.
+ * Splits parallel tool calls for templates that accept one tool call per message. Each tool call is followed
+ * by its result. No result is dropped.
  */
 function splitParallelCalls(messages: readonly TemplateMessage[]): readonly TemplateMessage[] {
   const split: TemplateMessage[] = []
@@ -193,7 +193,7 @@ function splitParallelCalls(messages: readonly TemplateMessage[]): readonly Temp
   return split
 }
 
-/** Replaces call ids with ids of nine characters, because Mistral's templates reject any other length. */
+/** Replaces tool-call ids with ids of nine characters, because Mistral's templates reject other lengths. */
 function withShortIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
   if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
   const shortIds = new Map<string, string>()

@@ -1,6 +1,6 @@
 /**
- * Derives the output constraint of a request. It uses the markup of the model family, so that the output
- * parser can parse the constrained output.
+ * Derives the output constraint of a request. The constraint uses the markup of the model family, so that the
+ * output parser can parse the constrained output.
  */
 import type { GenerateRequest } from '../engine/request.ts'
 import type { OutputConstraint } from '../grammar/constraint.ts'

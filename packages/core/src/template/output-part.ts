@@ -1,8 +1,8 @@
 /** Parts of parsed model output, and the handling of white space around markup. */
 /**
- * The concatenated `tool-arguments` of a complete call form a JSON object. `tool-incomplete` ends a call that
- * the token limit or the model cut off. The arguments of an incomplete call form a prefix of an object,
- * possibly empty.
+ * The concatenated `tool-arguments` of a complete tool call form a JSON object. `tool-incomplete` ends a tool
+ * call that the token limit or the model cut off. The arguments of an incomplete tool call form a prefix of
+ * an object, possibly empty.
  */
 export type OutputPart =
   | { readonly type: 'reasoning' | 'text'; readonly text: string }
@@ -55,7 +55,7 @@ export class OutputBuilder {
     this.#parts.push({ type: 'tool-call', index: this.#calls++, name })
   }
 
-  /** Appends JSON to the arguments of the last call. */
+  /** Appends JSON to the arguments of the last tool call. */
   addArguments(json: string): void {
     const index = this.#calls - 1
     const last = this.#parts.at(-1)

@@ -23,11 +23,11 @@ export interface ExpectedOutput {
   readonly reasoning: boolean
   /** Callable tools. Calls of other tools stay text. */
   readonly tools: readonly Tool[]
-  /** Whether a grammar constrains the output, because a call is required or the content has a format. */
+  /** Whether a grammar constrains the output, because a tool call is required or the content has a format. */
   readonly isConstrained?: boolean
 }
 
-/** Selects the parser. If the family has no JSON calls, a grammar enforces calls of the generic family. */
+/** Returns `generic` if a grammar enforces generic tool calls, because the family has no JSON format. */
 const selectFamily = (expected: ExpectedOutput): ToolCallFamily =>
   expected.isConstrained && !selectCallFormat(expected) ? 'generic' : expected.family
 

@@ -28,7 +28,7 @@ const familyTags: readonly ReasoningTags[] = [
 /** If Granite 3.3 reasons, it also wraps its answer in these tags. */
 const answerTags: ReasoningTags = { open: '<response>', close: '</response>' }
 
-/** Whether a model has tags other than the common tags. Every tokenizer treats the common tags as text. */
+/** Whether a model has tags besides the common tags, which every tokenizer treats as text. */
 export const hasOwnTags = (template: string, templateTags?: ReasoningTags): boolean =>
   (templateTags && templateTags.open !== commonTags.open) ||
   familyTags.some(({ close }) => template.includes(close))

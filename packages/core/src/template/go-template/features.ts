@@ -72,7 +72,7 @@ function findThinkingTags(nodes: readonly Node[], isInMessages = false): Templat
 
 const textOf = (node: Node | undefined): string => (node?.type === 'text' ? node.text : '')
 
-/** Finds the markup around the JSON of a call. The markup before it can precede the whole list of calls. */
+/** Finds the markup around the JSON of a tool call. The opening markup can precede a whole list of calls. */
 function findCallTags(nodes: readonly Node[]): TemplateFeatures['calls'] {
   for (const [index, node] of nodes.entries()) {
     if (!('list' in node)) continue

@@ -1,7 +1,7 @@
 /**
  * Tool-call format that a grammar enforces, per model family. Gemma, GLM, Qwen Coder and DeepSeek since V3.2
- * have no format here, because they do not write arguments as JSON. A grammar does not constrain their
- * optional calls, and makes their required calls generic JSON.
+ * have no format here, because they do not write arguments as JSON. No grammar constrains their optional tool
+ * calls. Required tool calls get the generic JSON format.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import type { ToolCallFamily } from './detect.ts'

@@ -101,7 +101,7 @@ interface TypedSchema {
   readonly anyOf?: unknown
 }
 
-/** JSON by Python literal. Templates that were written for Python print Python literals. */
+/** The JSON literal of each Python literal. Templates that were written for Python print Python literals. */
 const pythonWords: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' }
 
 /**
