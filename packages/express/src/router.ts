@@ -72,8 +72,8 @@ function routerOf(
 
 /**
  * Converts a path to the syntax of this Express version. Express 4 writes the wildcard `*model` as
- * `:model(*)`, and Express 5 throws at that. The function tries the pattern, because the version in a
- * package.json may belong to another copy.
+ * `:model(*)`, and Express 5 throws for `:model(*)`. The function tries that syntax, because the version in a
+ * package.json may belong to another copy of Express.
  */
 function toPattern(path: string): string {
   const inExpress4 = path.replaceAll(/\*(\w+)/g, ':$1(*)')

@@ -87,8 +87,8 @@ const prefixOf = (ctx: RouterContext, pattern: string): string =>
   String(ctx.routerPath).slice(0, -pattern.length)
 
 /**
- * @param pattern the pattern of the route without the prefix of the router. A prefix with parameters is not
- * removed from the path
+ * Reads a request. Removes the prefix of the router from the path, unless the prefix has parameters.
+ * @param pattern the pattern of the route, without the prefix of the router
  */
 function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOptions, 'path'>): HttpRequest {
   const prefix = prefixOf(ctx, pattern)
@@ -107,8 +107,8 @@ function reply(ctx: RouterContext, { status, headers, body }: HttpResponse): voi
   if (body === null || typeof body === 'string') ctx.body = body
   else {
     ctx.body = Readable.from(body) // Koa destroys the stream when the client disconnects.
-    // Until Koa pipes the body, middleware may add headers. Then they are sent at once, because the first
-    // frame may take long.
+    // Middleware may add headers until Koa pipes the body. At that point, the headers are sent, because the
+    // first frame may take long.
     ctx.res.once('pipe', () => ctx.res.flushHeaders())
   }
   ctx.status = status // Set after the body, because Koa sets 204 for a null body.

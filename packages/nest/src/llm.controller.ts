@@ -62,8 +62,8 @@ export interface LlmRouteOptions {
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
 /**
- * Returns one controller for each dialect, and a last one for wrong methods and unknown paths. With
- * `adminPath`, the list starts with the controller of the admin API.
+ * Returns one controller for each of `dialects`, then one for wrong methods and unknown paths. With
+ * `adminPath`, the controller of the admin API comes first.
  */
 export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', authenticate } = options
@@ -71,7 +71,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const spoken = routesFor(dialects)
   const { routes, handleUnmatched } = spoken
   const methods = methodsByPath(routes)
-  // Checked now, so that an invalid option fails the set-up instead of each call.
+  // Checked now, so that an invalid option fails the set-up instead of each request.
   const limitBytes = toBytes(bodyLimit)
 
   const controller = (name: string, at = path): Type<LlmController> => {

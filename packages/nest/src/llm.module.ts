@@ -76,7 +76,7 @@ export class LlmModule extends ConfigurableModuleClass implements OnApplicationS
     @Inject(HttpAdapterHost) { httpAdapter }: HttpAdapterHost,
   ) {
     super()
-    // The adapter of an application context without HTTP has no type.
+    // An application context without HTTP has no `httpAdapter`.
     if (httpAdapter?.getType() === 'fastify')
       throw new TypeError('Expected an app on @nestjs/platform-express, got one on fastify')
     this.#close = options.llm ? async () => {} : () => llm.close()
