@@ -11,7 +11,6 @@ import type { Caller } from '../auth/caller.ts'
 import {
   type KeyRow,
   keyColumns,
-  keyMigrations,
   keyNotFound,
   lockKey,
   parseGrant,
@@ -23,6 +22,7 @@ import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
 import { createSecret, matchesHash, type NewSecret, parsePublicId } from './secret.ts'
 import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
+import { keyTables } from './tables.ts'
 
 export interface ApiKey extends Grant {
   readonly id: string
@@ -48,7 +48,7 @@ export interface KeyWithSecret {
  * @param tiers names of the tiers that a key may have @default all
  */
 export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
-  if (database) await migrate(database, 'keys', keyMigrations)
+  if (database) await migrate(database, 'keys', keyTables)
   return new Keys(database ?? createAbsentDatabase('llm.keys'), tiers, database !== undefined)
 }
 
