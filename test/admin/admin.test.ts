@@ -1,4 +1,4 @@
-/** The admin API in each mount, held to its own description. */
+/** The admin API in each mount, checked against its OpenAPI document. */
 import type { RequestListener } from 'node:http'
 import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
@@ -66,10 +66,10 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       ...(body && { body: JSON.stringify(body) }),
     })
 
-  test('each route answers as the OpenAPI document describes, and no other is described', async () => {
+  test('every route answers as the OpenAPI document describes, and the document has no other route', async () => {
     const document = (await (await send('GET', '/openapi.json')).json()) as Document
-    const asked = new Set<string>()
-    /** Its answer, once it fits what is said of it. */
+    const called = new Set<string>()
+    /** Sends a request and checks its response against the OpenAPI schema. */
     const call = async <Answer>(method: string, pattern: string, id = '', body?: object, secret = admin) => {
       const response = await send(method, pattern.replace('{id}', id), body, { 'x-api-key': secret })
       const answer = await response.json()
@@ -77,7 +77,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       const described = operation?.responses[response.status] ?? operation?.responses.default
       const schema = described?.content['application/json'].schema as object
       expect(ajv.validate(schema, answer), `${method} ${pattern}: ${ajv.errorsText()}`).toBe(true)
-      if (response.ok) asked.add(`${method.toLowerCase()} ${pattern}`)
+      if (response.ok) called.add(`${method.toLowerCase()} ${pattern}`)
       return { status: response.status, answer: answer as Answer }
     }
     const settings = {
@@ -101,13 +101,13 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
     expect(rotated.answer.secret).not.toBe(secret)
 
-    const standing = await call<{ data: object[] }>('GET', '/keys/{id}/limits', key.id)
-    expect(standing.answer.data).toMatchObject([{ name: 'requests', limit: 5, remaining: 5 }])
+    const limits = await call<{ data: object[] }>('GET', '/keys/{id}/limits', key.id)
+    expect(limits.answer.data).toMatchObject([{ name: 'requests', limit: 5, remaining: 5 }])
 
     const ask = { limits: { requestsPerMinute: 50 }, reason: 'More, please.' }
-    const wish = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
+    const first = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     expect((await call<{ data: object[] }>('GET', '/limit-requests')).answer.data).toHaveLength(1)
-    await call('POST', '/limit-requests/{id}/approve', wish.answer.id)
+    await call('POST', '/limit-requests/{id}/approve', first.answer.id)
     expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
     const second = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     await call('POST', '/limit-requests/{id}/refuse', second.answer.id)
@@ -125,7 +125,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       await call('GET', '/keys/{id}', 'key_none'),
       await call('POST', '/keys', '', { name: '' }),
       await call('POST', '/keys/{id}/rotate', key.id, {}),
-      await call('POST', '/limit-requests/{id}/approve', wish.answer.id),
+      await call('POST', '/limit-requests/{id}/approve', first.answer.id),
       await call('GET', '/keys', '', undefined, 'wrong'),
     ]
     expect(refusals.map(({ status }) => status)).toEqual([404, 400, 409, 409, 401])
@@ -135,11 +135,11 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const described = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
     )
-    expect([...asked].sort()).toEqual(described.sort())
+    expect([...called].sort()).toEqual(described.sort())
     expect(document.openapi).toBe('3.1.0')
   })
 
-  test('the OpenAPI schemas are as strict as the routes', async () => {
+  test('the OpenAPI schemas accept exactly the values that the routes accept', async () => {
     const document = (await (await send('GET', '/openapi.json')).json()) as Document
     const operations = Object.values(document.paths).flatMap((one) => Object.values(one))
     const bodyOf = (path: string) => document.paths[path]?.post?.requestBody
@@ -172,7 +172,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     }
   })
 
-  test('rotates a key without a body', async () => {
+  test('a key can be rotated without a request body', async () => {
     const { key } = await llm.keys.create({ name: 'made' })
 
     expect((await send('POST', `/keys/${key.id}/rotate`)).status).toBe(200)
@@ -180,7 +180,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await send('POST', `/keys/${key.id}`)).status).toBe(400)
   })
 
-  test('lists limit requests by status', async () => {
+  test('limit requests are listed by status', async () => {
     const { secret } = await llm.keys.create({ name: 'eager' })
     const { id } = await llm.keys.requests.create(await llm.keys.authenticate(secret), {
       limits: { concurrent: 2 },
@@ -195,7 +195,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await send('GET', '/limit-requests?status=none')).status).toBe(400)
   })
 
-  test('rejects calls without a key, without the scope, and from any page', async () => {
+  test('requests without a key, without the scope, or from a web page are rejected', async () => {
     const { secret } = await llm.keys.create({ name: 'plain', scopes: ['inference', 'models'] })
 
     for (const [method, path, body] of [
@@ -245,7 +245,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
   })
 })
 
-test('is not mounted by default', async () => {
+test('the admin API is not mounted by default', async () => {
   const llm = await createLlm({
     engine: scriptedEngine(''),
     models: emptyFolder(),
@@ -263,7 +263,7 @@ test('is not mounted by default', async () => {
     expect((await fetch(url + path, { headers: { 'x-api-key': secret } })).status).toBe(404)
 })
 
-test.each(['Express', 'Koa'])('in %s it cannot be mounted without a database', async (name) => {
+test.each(['Express', 'Koa'])('the admin API in %s cannot be mounted without a database', async (name) => {
   const llm = await createLlm({ engine: scriptedEngine(''), models: emptyFolder() })
 
   expect(() => mounts[name]?.(llm)).toThrow(TypeError)

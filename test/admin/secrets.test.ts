@@ -1,4 +1,4 @@
-/** Secrets are told once, and written nowhere: not into logs, errors or answers, whatever goes wrong. */
+/** Secrets of API keys appear in no log message, error or response, also when the database fails. */
 
 import { inspect } from 'node:util'
 import { createLlm } from '@modelmount/core'
@@ -11,9 +11,9 @@ import { databases } from '../support/databases.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 
-test.each(databases())('in $name', async ({ fresh }) => {
-  const said: string[] = []
-  const keep = (...words: unknown[]) => void said.push(inspect(words, { depth: 10, maxStringLength: 1_000 }))
+test.each(databases())('no log message or response contains a secret ($name)', async ({ fresh }) => {
+  const logged: string[] = []
+  const keep = (...args: unknown[]) => void logged.push(inspect(args, { depth: 10, maxStringLength: 1_000 }))
   const location = await fresh()
   const llm = await createLlm({
     engine: scriptedEngine('Hello.'),
@@ -54,13 +54,13 @@ test.each(databases())('in $name', async ({ fresh }) => {
   ]
 
   expect(await askAll()).toEqual([200, 401, 401, 400, 400, 200, 200, 403])
-  // What the database says against a query goes to the log, with all that belongs to it.
+  // A failed query is logged with the complete error of the database.
   const other = await openDatabase(location)
   await other.query('ALTER TABLE modelmount_key_secrets RENAME TO modelmount_elsewhere')
   await other.close()
   expect((await askAll()).slice(0, 2)).toEqual([500, 500])
 
-  expect(said.join('\n')).toContain('modelmount_key_secrets')
+  expect(logged.join('\n')).toContain('modelmount_key_secrets')
   for (const canary of [secret, admin, wrong])
-    for (const text of [...said, ...answers]) expect(text).not.toContain(canary.slice(-43))
+    for (const text of [...logged, ...answers]) expect(text).not.toContain(canary.slice(-43))
 })

@@ -1,4 +1,7 @@
-/** Callers that the app names itself, over HTTP and in process: held to what keys are held to. */
+/**
+ * Callers that the host app identifies (`auth: 'host'`). They have the same model lists and limits as callers
+ * with API keys, over HTTP and in process.
+ */
 import { type Caller, createLlm, type LlmOptions } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -29,7 +32,7 @@ async function ask(llm: Awaited<ReturnType<typeof hosted>>['llm'], caller: unkno
   return answer
 }
 
-test('a numeric caller id is in the ledger as a string', async () => {
+test('the ledger stores a numeric caller id as a string', async () => {
   const { llm } = await hosted({ database: ':memory:' })
 
   expect(await ask(llm, { id: 42 })).toMatchObject({ status: 200 })
@@ -37,7 +40,7 @@ test('a numeric caller id is in the ledger as a string', async () => {
   expect(await llm.usage.report({ by: 'key' })).toMatchObject([{ group: '42', calls: 1 }])
 })
 
-test('an invalid caller is an error that names the field, and no model is called', async () => {
+test('an invalid caller causes an error that names the field, and no call reaches the engine', async () => {
   const { llm, engine } = await hosted()
 
   for (const [caller, field] of [
@@ -58,7 +61,7 @@ test('an invalid caller is an error that names the field, and no model is called
   expect(engine.requests).toEqual([])
 })
 
-test("calls in process also get only the caller's models", async () => {
+test("calls in process may use only the caller's models", async () => {
   const { llm, engine } = await hosted()
   const refused = { code: 'permission', message: expect.stringContaining('may not use the model "tiny') }
   const caller: Caller = { id: 'ann', models: ['other'] }
@@ -82,7 +85,7 @@ test("calls in process also get only the caller's models", async () => {
   })
 })
 
-test('chat() takes the limits of its caller, and reports their state', async () => {
+test('chat() counts against the rate limits of its caller, and llm.limits.of() reports the rest', async () => {
   const { llm } = await hosted({ tiers: { gold: { requestsPerMinute: 2 } } })
   const caller: Caller = { id: 'ann', tier: 'gold' }
   const standing = () => llm.limits.of(caller)

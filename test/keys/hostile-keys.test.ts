@@ -1,4 +1,4 @@
-/** Keys that are no keys, in each mount and each API: refused in its words, and nothing else happens. */
+/** Invalid and hostile API keys. Each API rejects them in its own error format, in every mount. */
 import { once } from 'node:events'
 import { type IncomingMessage, type RequestListener, request } from 'node:http'
 import { connect } from 'node:net'
@@ -28,7 +28,7 @@ const messages = [{ role: 'user', content: 'Hi' }]
 const wrong = 'Invalid API key: it is unknown, revoked or expired.'
 const missing = 'API key required. Send it as `x-api-key`, or as `authorization: Bearer`.'
 
-/** One route of each API, with how that says who may not come in. */
+/** One route of each API, with the body of its 401 response. */
 const routes = [
   {
     path: '/v1/chat/completions',
@@ -52,7 +52,7 @@ const routes = [
   },
 ]
 
-/** Built around a good key, so that only what is wrong with it is wrong. */
+/** Variants of a valid key, each with a single fault. */
 const hostile = (secret: string): Readonly<Record<string, string>> => ({
   'with a quote': `${secret}'`,
   'that ends a statement': `' OR '1'='1`,
@@ -69,7 +69,7 @@ const hostile = (secret: string): Readonly<Record<string, string>> => ({
   'of a megabyte of quotes': "'".repeat(2 ** 20),
 })
 
-describe.each(Object.keys(mounts))('in %s', (name) => {
+describe.each(Object.keys(mounts))('API keys in %s', (name) => {
   let url: string
   let secret: string
   let llm: Llm
@@ -84,7 +84,7 @@ describe.each(Object.keys(mounts))('in %s', (name) => {
       logger: runLog,
     })
     secret = (await llm.keys.create({ name: 'good', scopes: ['inference', 'admin'] })).secret
-    // An app may take more than Node does by itself.
+    // Node's default limit for headers is 16 KiB. A host app may raise it.
     const listening = await listen(mounts[name]?.(llm) as RequestListener, { maxHeaderSize: 2 ** 22 })
     url = listening.url
     return async () => {
@@ -94,12 +94,12 @@ describe.each(Object.keys(mounts))('in %s', (name) => {
   })
 
   async function ask(path: string, body: object, headers: Record<string, string>) {
-    const asked = request(url + path, {
+    const outgoing = request(url + path, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
     })
-    asked.end(JSON.stringify(body))
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    outgoing.end(JSON.stringify(body))
+    const [answer] = (await once(outgoing, 'response')) as [IncomingMessage]
     return { status: answer.statusCode, answer: JSON.parse(await text(answer)) as object }
   }
   const headersOf = (key: string): readonly Record<string, string>[] => [
@@ -107,38 +107,38 @@ describe.each(Object.keys(mounts))('in %s', (name) => {
     { authorization: `Bearer ${key}` },
   ]
 
-  test.each(routes)('at $path', async ({ path, body, refusal }) => {
+  test.each(routes)('$path rejects hostile keys with 401', async ({ path, body, refusal }) => {
     for (const [what, key] of Object.entries(hostile(secret))) {
       for (const headers of headersOf(key)) {
         const { status, answer } = await ask(path, body, headers)
         expect([what, status]).toEqual([what, 401])
-        // What has spaces in it is no bearer's key at all.
+        // A bearer token has no spaces, so a value with spaces counts as no key.
         const message = 'authorization' in headers && key.includes(' ') ? missing : wrong
         expect(answer, what).toMatchObject(refusal(message))
       }
     }
     for (const headers of headersOf(secret)) expect((await ask(path, body, headers)).status).toBeLessThan(300)
-    // Who was refused has made no key: two are made by the line before, where keys are made.
+    // Rejected requests created no key. On `/admin/keys`, the line before created two.
     expect((await llm.keys.list()).filter(({ name }) => name === 'mine').length).toBe(
       path === '/admin/keys' ? 2 : 0,
     )
   })
 
-  test('Node rejects a header of a megabyte, and the next call is answered', async () => {
+  test('Node rejects a header of one megabyte, and the next call succeeds', async () => {
     const listening = await listen(mounts[name]?.(llm) as RequestListener)
     onTestFinished(listening.close)
     const sent = (key: string) =>
       new Promise<number | undefined>((resolve, reject) => {
-        const asked = request(`${listening.url}/v1/models`, { headers: { 'x-api-key': key } })
-        asked.on('response', ({ statusCode }) => resolve(statusCode)).on('error', reject)
-        asked.end()
+        const outgoing = request(`${listening.url}/v1/models`, { headers: { 'x-api-key': key } })
+        outgoing.on('response', ({ statusCode }) => resolve(statusCode)).on('error', reject)
+        outgoing.end()
       })
 
     expect(await sent('a'.repeat(2 ** 20))).toBe(431)
     expect([await sent('a'.repeat(10_000)), await sent(secret)]).toEqual([401, 200])
   })
 
-  test('Node rejects a NUL in a header, and the next call is answered', async () => {
+  test('Node rejects a NUL in a header, and the next call succeeds', async () => {
     const { port } = new URL(url)
     const socket = connect(Number(port), '127.0.0.1')
     onTestFinished(() => void socket.destroy())

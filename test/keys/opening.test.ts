@@ -1,4 +1,4 @@
-/** What was opened for an app that does not come to be is closed again; what is the app's own stays open. */
+/** If createLlm() fails, it closes the database that it opened. A pool of the host app stays open. */
 import pg from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createLlm } from '../../packages/core/src/create-llm.ts'
@@ -9,7 +9,7 @@ import { databases } from '../support/databases.ts'
 
 const open = (options: LlmOptions) => createLlm({ engine: scriptedEngine(''), models: [], ...options })
 
-/** Each is the step of another version, which the database has taken. */
+/** Makes the migrations of `owner` look like those of another version. */
 const spoil = async (location: string, owner: string): Promise<void> => {
   await (await open({ auth: 'keys', database: location })).close()
   const database = await openDatabase(location)
@@ -17,7 +17,7 @@ const spoil = async (location: string, owner: string): Promise<void> => {
   await database.close()
 }
 
-/** A real database, of which is known when it is closed. */
+/** Called whenever a database is closed. The databases themselves are real. */
 const closed = vi.hoisted(() => vi.fn())
 vi.mock('../../packages/core/src/storage/open.ts', async (importOriginal) => {
   const real = await importOriginal<typeof import('../../packages/core/src/storage/open.ts')>()
@@ -36,8 +36,7 @@ beforeEach(() => void closed.mockClear())
 
 const all = databases()
 
-describe.each(all)('in $name', ({ name, fresh }) => {
-  /** After something was opened, and failed. */
+describe.each(all)('createLlm() that fails closes its database ($name)', ({ name, fresh }) => {
   const expectClosed = async (location: string): Promise<void> => {
     expect(closed).toHaveBeenCalledTimes(1)
     if (name === 'SQLite') return
@@ -54,7 +53,7 @@ describe.each(all)('in $name', ({ name, fresh }) => {
     await expect.poll(others).toEqual({ others: 0 })
   }
 
-  test.each(['keys', 'limits', 'usage'])('after the tables of %s could not be opened', async (owner) => {
+  test.each(['keys', 'limits', 'usage'])('after a failed migration of the %s tables', async (owner) => {
     const location = await fresh()
     await spoil(location, owner)
     closed.mockClear()
@@ -64,7 +63,7 @@ describe.each(all)('in $name', ({ name, fresh }) => {
     await expectClosed(location)
   })
 
-  test('after an option was wrong', async () => {
+  test('after an invalid option', async () => {
     const location = await fresh()
 
     await expect(open({ auth: 'guess' as 'keys', database: location })).rejects.toThrow('Expected `auth`')
@@ -73,7 +72,7 @@ describe.each(all)('in $name', ({ name, fresh }) => {
   })
 })
 
-test.runIf(all.length > 1)("a pool of the app's is as open as before", async () => {
+test.runIf(all.length > 1)('a pool of the host app stays open when createLlm() fails', async () => {
   const location = await (all.at(-1) as (typeof all)[number]).fresh()
   await spoil(location, 'usage')
   const pool = new pg.Pool({ connectionString: location })

@@ -1,4 +1,4 @@
-/** What keys are called in reports. */
+/** Names of API keys in usage reports. */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, test } from 'vitest'
@@ -6,7 +6,7 @@ import { databases } from '../support/databases.ts'
 import { runLog } from '../support/run-log.ts'
 
 test.each(databases())(
-  'in $name a report has the name that a key has now, and keys that are revoked',
+  'usage reports show the current name of a key, even after its revocation ($name)',
   async ({ fresh }) => {
     const options = { engine: scriptedEngine('Hello.'), models: [], auth: 'keys', logger: runLog } as const
     const llm = await createLlm({ ...options, database: await fresh() })

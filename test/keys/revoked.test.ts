@@ -1,4 +1,4 @@
-/** Answers that run end when their key is revoked, here or elsewhere, and what they have used is billed. */
+/** Revoking a key ends its running answers, also from another process. Their tokens are charged. */
 import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -40,20 +40,20 @@ const ask = (url: string, path: keyof typeof bodies, secret: string): Promise<Re
     }),
   })
 
-/** Reads an answer to its end, and calls back when it has begun to speak. */
-async function read(response: Response, onSpeech: () => Promise<unknown>): Promise<string> {
-  let said = ''
-  let hasSpoken = false
+/** Reads a response to its end, and calls `onText` once, after the first generated text. */
+async function read(response: Response, onText: () => Promise<unknown>): Promise<string> {
+  let body = ''
+  let hasText = false
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    said += Buffer.from(chunk).toString()
-    if (hasSpoken || !said.includes('word')) continue
-    hasSpoken = true
-    await onSpeech()
+    body += Buffer.from(chunk).toString()
+    if (hasText || !body.includes('word')) continue
+    hasText = true
+    await onText()
   }
-  return said
+  return body
 }
 
-describe.each(databases())('in $name', ({ fresh }) => {
+describe.each(databases())('revoked keys in $name', ({ fresh }) => {
   test.each(Object.keys(bodies) as (keyof typeof bodies)[])(
     'a stream of %s ends with an error when its key is revoked',
     async (path) => {
@@ -61,10 +61,10 @@ describe.each(databases())('in $name', ({ fresh }) => {
       const { key, secret } = await llm.keys.create({ name: 'leaked' })
       const url = await serve(llm)
 
-      const said = await read(await ask(url, path, secret), () => llm.keys.revoke(key.id))
+      const body = await read(await ask(url, path, secret), () => llm.keys.revoke(key.id))
 
-      expect(said.slice(-400)).toContain('Invalid API key')
-      expect(said).not.toContain('[DONE]')
+      expect(body.slice(-400)).toContain('Invalid API key')
+      expect(body).not.toContain('[DONE]')
       expect(llm.running()).toBe(0)
       const [call] = await vi.waitFor(async () => {
         const calls = await llm.usage.calls()
@@ -76,7 +76,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     },
   )
 
-  test('ends also when another process revokes the key, and answers of other keys continue', async () => {
+  test('a stream ends when another Llm instance revokes its key, and streams of other keys continue', async () => {
     const location = await fresh()
     const [llm, other] = [await open(location), await open(location)]
     const [leaked, good] = [
@@ -84,33 +84,33 @@ describe.each(databases())('in $name', ({ fresh }) => {
       await llm.keys.create({ name: 'good' }),
     ]
     const url = await serve(llm)
-    const going = await ask(url, '/v1/chat/completions', good.secret)
+    const otherStream = await ask(url, '/v1/chat/completions', good.secret)
 
-    const said = await read(await ask(url, '/v1/chat/completions', leaked.secret), () =>
+    const body = await read(await ask(url, '/v1/chat/completions', leaked.secret), () =>
       other.keys.revoke(leaked.key.id),
     )
 
-    expect(said.slice(-400)).toContain('Invalid API key')
+    expect(body.slice(-400)).toContain('Invalid API key')
     await vi.waitFor(() => expect(llm.running()).toBe(1))
-    await going.body?.cancel()
+    await otherStream.body?.cancel()
     await vi.waitFor(() => expect(llm.running()).toBe(0))
   })
 })
 
-test('a unary call is rejected, and an aborted one ends quietly', async () => {
+test('a revoked key fails a generation in process, and an aborted generation ends without an error', async () => {
   const llm = await open(':memory:')
   const { key, secret } = await llm.keys.create({ name: 'leaked' })
   const caller = await llm.keys.authenticate(secret)
   const request = { model: 'tiny', input: { kind: 'text', prompt: ['Hi'] } } as const
-  const left = new AbortController()
-  const reading = async (signal: AbortSignal): Promise<number> => {
-    let items = 0
-    for await (const _ of await llm.generate(request, { signal, caller })) if (++items === 3) left.abort()
-    return items
+  const aborted = new AbortController()
+  const countEvents = async (signal: AbortSignal): Promise<number> => {
+    let events = 0
+    for await (const _ of await llm.generate(request, { signal, caller })) if (++events === 3) aborted.abort()
+    return events
   }
 
-  expect(await reading(left.signal)).toBeLessThan(10)
-  const refused = reading(new AbortController().signal)
+  expect(await countEvents(aborted.signal)).toBeLessThan(10)
+  const refused = countEvents(new AbortController().signal)
   await vi.waitFor(() => expect(llm.running()).toBe(1))
   await llm.keys.revoke(key.id)
   await expect(refused).rejects.toMatchObject({ code: 'authentication' })

@@ -1,4 +1,5 @@
-// One of several processes that ask at the same limit: asks until it is told to end, and tells how many it asked and how many got in.
+// One of several processes that share a rate limit. It sends its requests and reports how many it sent
+// (`asked`) and how many were admitted.
 import { createRateLimiter } from '@modelmount/core/limits'
 
 const [url, limit, parallel, requests] = process.argv.slice(2)
@@ -20,7 +21,7 @@ process.once('message', async () => {
           if (error.code !== 'rate_limit') throw error
         },
       )
-      // Spread over the time, so that what flows in is asked for.
+      // Requests are spread over 20 s, so that they also use the tokens that refill the bucket meanwhile.
       const due = started + (turn + 1) * pauseMs
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())))
     }

@@ -1,4 +1,4 @@
-/** Several processes that share a limit through a real PostgreSQL, by the real clock. */
+/** Several processes share a rate limit through a real database, with the real clock. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -11,8 +11,8 @@ const requests = 4_000
 const processes = 4
 const file = fileURLToPath(new URL('./asker.mjs', import.meta.url))
 
-describe.each(databases())('in $name', ({ name, fresh }) => {
-  test(`of 4,000 requests of four processes as many get in as one bucket of ${limit} a minute holds, within 1 %`, async () => {
+describe.each(databases())('one rate limit of four processes in $name', ({ name, fresh }) => {
+  test(`four processes with 4,000 requests get what one bucket of ${limit} per minute holds, within 1 %`, async () => {
     const url = await fresh()
     const database = await openDatabase(url)
     onTestFinished(() => database.close())
@@ -37,7 +37,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
     const sum = (of: 'asked' | 'admitted') => results.reduce((total, result) => total + result[of], 0)
     const ideal = limit + (elapsedMs * limit) / 60_000
     process.stdout.write(
-      `${name}: ${sum('admitted')} of ${sum('asked')} got in within ${elapsedMs} ms; ideal ${ideal.toFixed(1)}\n`,
+      `${name}: ${sum('admitted')} of ${sum('asked')} admitted in ${elapsedMs} ms; ideal ${ideal.toFixed(1)}\n`,
     )
     expect(sum('asked')).toBe(requests)
     expect(sum('admitted') / ideal).toBeGreaterThan(0.99)

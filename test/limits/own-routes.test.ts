@@ -37,9 +37,9 @@ async function start(settings: Omit<KeySettings, 'name'>) {
 }
 
 test.each([
-  ['limits of its own', { limits: { requestsPerMinute: 3 } }],
-  ['those of its tier', { tier: 'free' }],
-])('a key with %s spends them on routes and models together', async (_whose, settings) => {
+  ['separate limits', { limits: { requestsPerMinute: 3 } }],
+  ['the limits of a tier', { tier: 'free' }],
+])("a key with %s has one bucket for the app's routes and for models", async (_source, settings) => {
   const { time, ask } = await start(settings)
 
   expect((await time()).headers.get('x-ratelimit-remaining-requests')).toBe('2')
@@ -48,14 +48,14 @@ test.each([
   expect([(await time()).status, (await ask()).status]).toEqual([429, 429])
 })
 
-test('a key without limits has the limits of the route, and none for models', async () => {
+test('a key without limits gets the limits of the route, and no limits for models', async () => {
   const { time, ask } = await start({})
 
   expect([(await time()).status, (await time()).status, (await time()).status]).toEqual([200, 200, 429])
   expect((await ask()).status).toBe(200)
 })
 
-test('a route answers 401 without a valid key', async () => {
+test('a rate-limited route of the host app answers 401 without a valid key', async () => {
   const { time } = await start({})
 
   const [none, wrong] = [await time({}), await time({ 'x-api-key': 'mm-wrong' })]

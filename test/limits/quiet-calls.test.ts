@@ -1,4 +1,4 @@
-/** Limits of what no model answers, over HTTP: the admin API, the length of a prompt, and its text. */
+/** Rate limits of requests without inference, over HTTP: admin API, token counting, prompt rendering, loading. */
 import { createLlm, type KeySettings } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter, llmRouter } from '@modelmount/express'
@@ -59,7 +59,7 @@ test('a key with the scope admin has a separate bucket for admin requests', asyn
   })
 })
 
-test('a rate-limited change has no effect', async () => {
+test('a rate-limited admin request changes nothing', async () => {
   const { llm, post } = await start({ scopes: ['admin'], limits: { requestsPerMinute: 1 } })
   await post('/admin/keys', { name: 'bob' })
 
@@ -67,7 +67,7 @@ test('a rate-limited change has no effect', async () => {
   expect((await llm.keys.list()).map(({ name }) => name).sort()).toEqual(['ann', 'bob'])
 })
 
-test('rendering a prompt takes a request from the bucket of counting, in each API', async () => {
+test('rendering a prompt counts against the bucket of token counting, in both APIs', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 2 } })
   const chat = { model: 'tiny', messages: question.messages, _debug_render_only: true }
   const count = { model: 'tiny', messages: question.messages }
@@ -82,7 +82,7 @@ test('rendering a prompt takes a request from the bucket of counting, in each AP
   expect((await post('/v1/messages', question)).status).toBe(200)
 })
 
-test('loading a model takes a request like an answer; an unknown name takes none', async () => {
+test('loading a model counts as a request, and an invalid model name does not', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 2 } })
 
   expect((await post('/api/generate', { model: 'two words' })).status).toBe(400)
@@ -112,7 +112,7 @@ test('a key with the scope inference cannot set keep-alive or the context size',
   expect((await asking.post('/api/generate', { model: 'tiny' })).status).toBe(200)
 })
 
-test('counting an invalid prompt, or one of a forbidden model, takes nothing', async () => {
+test('rejected token counts, with an invalid prompt or a forbidden model, do not count as requests', async () => {
   const { post } = await start({ limits: { requestsPerMinute: 1 }, models: ['tiny'] })
   const count = { model: 'tiny', messages: question.messages }
 
@@ -122,7 +122,7 @@ test('counting an invalid prompt, or one of a forbidden model, takes nothing', a
   expect((await post('/v1/messages/count_tokens', count)).status).toBe(429)
 })
 
-test('every inference route takes requests and tokens, and is in the ledger', async () => {
+test('calls of every inference route count requests and tokens, and are in the ledger', async () => {
   const { llm, post } = await start({ limits: { requestsPerMinute: 100, tokensPerMinute: 100_000 } })
   const { messages } = question
   const routes = {
@@ -138,13 +138,13 @@ test('every inference route takes requests and tokens, and is in the ledger', as
 
   for (const [index, [path, body]] of Object.entries(routes).entries()) {
     const response = await post(path, body)
-    const said = (name: string) =>
+    const remaining = (name: string) =>
       Number(
         response.headers.get(`x-ratelimit-remaining-${name}`) ??
           response.headers.get(`anthropic-ratelimit-${name}-remaining`),
       )
-    expect([path, response.status, said('requests')]).toEqual([path, 200, 99 - index])
-    expect(said('tokens')).toBeLessThan(100_000)
+    expect([path, response.status, remaining('requests')]).toEqual([path, 200, 99 - index])
+    expect(remaining('tokens')).toBeLessThan(100_000)
     await response.text()
   }
 

@@ -1,4 +1,4 @@
-/** A request for the answers to several prompts is one call. */
+/** A request with several prompts counts as one call. */
 import { type Caller, createLlm, type Llm, LlmError } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -38,7 +38,7 @@ const ask = (url: string, more: object = {}, signal?: AbortSignal): Promise<Resp
 const one: Caller = { id: 'ann', limits: { requestsPerMinute: 6, concurrent: 1 } }
 
 test.each([false, true])(
-  'several prompts are one request, one place and one row (stream: %s)',
+  'several prompts take one request, one permit and one ledger row (stream: %s)',
   async (stream) => {
     const { llm, url } = await serve(one)
 
@@ -82,14 +82,14 @@ test('a failed prompt ends the call and releases its permit', async () => {
 
 test('an abort between two prompts releases the permit and charges the output', async () => {
   const { llm, url } = await serve(one, 5)
-  const left = new AbortController()
-  const response = await ask(url, { stream: true }, left.signal)
+  const aborted = new AbortController()
+  const response = await ask(url, { stream: true }, aborted.signal)
   let read = ''
   for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
     read += Buffer.from(chunk).toString()
     if (read.includes('"index":3')) break
   }
-  left.abort()
+  aborted.abort()
 
   await expect.poll(async () => (await llm.usage.calls()).length).toBe(1)
   const calls = await llm.usage.calls()
