@@ -1,4 +1,4 @@
-/** Invalid and hostile bodies for the Anthropic API: each is a 400 that names the field, and does not reach the engine. */
+/** Invalid and hostile bodies for the Anthropic API. Each gets a 400, and none reaches the engine. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { ask, expectAnthropicError, greeting } from './calls.ts'
@@ -8,36 +8,36 @@ const withFields = (fields: object): object => ({ ...greeting, ...fields })
 const saying = (content: unknown): object => withFields({ messages: [{ role: 'user', content }] })
 const raw = (fields: string): string => `${JSON.stringify(greeting).slice(0, -1)},${fields}}`
 
-/** Beginning of the error message, and the bodies: as JSON, or raw. */
+/** By name: the beginning of the error message, and the bodies, as objects or as text. */
 const refused: Readonly<Record<string, readonly [start: string, ...bodies: (string | object)[]]>> = {
   'malformed JSON': ['', '{', `${JSON.stringify(greeting)}}`, "{'model': 'tiny'}", raw('"temperature":NaN')],
   'an empty body': ['', '', ' \n'],
   'nesting beyond 128 levels': ['', raw(`"foo":${'['.repeat(129)}${']'.repeat(129)}`)],
-  'a body that is no object': ['The request body', '"x"', '5', '[]', 'null'],
-  'a model that is no string': [
+  'a body that is not an object': ['The request body', '"x"', '5', '[]', 'null'],
+  'a model that is not a string': [
     'model: Input should be a valid string',
     ...[5, true, [], {}, null].map((model) => withFields({ model })),
   ],
-  'a model with a name of a megabyte': ['model: String should', withFields({ model: 'm'.repeat(2 ** 20) })],
-  'a `max_tokens` that is no whole number': [
+  'a model name of one megabyte': ['model: String should', withFields({ model: 'm'.repeat(2 ** 20) })],
+  'a `max_tokens` that is not an integer': [
     'max_tokens: Input should be a valid integer',
     ...['5', '', true, [], {}, null, 1.5].map((max_tokens) => withFields({ max_tokens })),
     raw('"max_tokens":1e999'),
   ],
   'a `max_tokens` below zero': ['max_tokens: Input should be greater', withFields({ max_tokens: -1 })],
-  'a `max_tokens` beyond the whole numbers of a double': [
+  'a `max_tokens` beyond the safe integers of a double': [
     'max_tokens: Input should be less',
     raw('"max_tokens":1e300'),
   ],
-  'a list of messages that is none': [
+  'messages that are not a list': [
     'messages: Input should be a valid list',
     ...['Hello', 5, true, {}, null].map((messages) => withFields({ messages })),
   ],
-  'a message that is no object': [
+  'a message that is not an object': [
     'messages.1: Input should be a valid dictionary',
     ...['Hello', 5, [], null].map((one) => withFields({ messages: [...greeting.messages, one] })),
   ],
-  'a role that nobody has': [
+  'an unknown role': [
     'messages.0.role: Input should be',
     ...['robot', 'User', '', '__proto__', 5, null, {}].map((role) =>
       withFields({ messages: [{ role, content: 'Hello' }] }),
@@ -47,23 +47,23 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
     'messages.0.content: Input should be a valid string or a list',
     ...[5, true, {}, null].map(saying),
   ],
-  'a block that is no object': [
+  'a block that is not an object': [
     'messages.0.content.1: Input should be a valid dictionary',
     ...['Hello', 5, [], null].map((block) => saying([{ type: 'text', text: 'Hello' }, block])),
   ],
-  'a block of an unknown type with a name of a megabyte': [
+  'a block whose unknown type is one megabyte long': [
     `messages.0.content.0: Input tag '${'x'.repeat(64)}' found`,
     saying([{ type: 'x'.repeat(2 ** 20) }]),
   ],
-  'a block of text without its text': [
+  'a text block without `text`': [
     'messages.0.content.0.text: Field required',
     saying([{ type: 'text' }]),
   ],
-  'blocks that the model cannot read': [
+  'blocks of unsupported types': [
     'messages.0.content.0: A block of the type',
     ...['image', 'container_upload'].map((type) => saying([{ type }])),
   ],
-  'documents and search results that are none': [
+  'invalid documents and search results': [
     'messages.0.content.0.',
     ...[
       { type: 'document' },
@@ -76,12 +76,12 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       { type: 'search_result', source: '', title: '', content: [{ type: 'document' }] },
     ].map((block) => saying([block])),
   ],
-  'blocks in a message of the other side': [
+  'blocks in a message of the wrong role': [
     'messages.0.content.0: `t',
     ...['tool_use', 'thinking'].map((type) => saying([{ type }])),
     withFields({ messages: [{ role: 'assistant', content: [{ type: 'tool_result' }] }] }),
   ],
-  'calls and results that are none': [
+  'invalid tool calls and results': [
     'messages.0.content.0.',
     ...[
       {},
@@ -106,11 +106,11 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       { tool_use_id: 'a', content: [{ type: 'document' }] },
     ].map((fields) => saying([{ type: 'tool_result', ...fields }])),
   ],
-  'a result for a call with an id of halves of characters': [
+  'a tool result with an id of lone surrogates': [
     'messages.0.content.0: unexpected',
     saying([{ type: 'tool_result', tool_use_id: '\ud800'.repeat(200) }]),
   ],
-  'a thousand calls without results': [
+  '1,000 tool calls without results': [
     'messages.0: `tool_use` ids were found without',
     withFields({
       messages: [
@@ -126,7 +126,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       ],
     }),
   ],
-  'tools that are none': [
+  'invalid tools': [
     'tools',
     ...[
       'now',
@@ -157,7 +157,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       tools: Array.from({ length: 1_025 }, (_, n) => ({ name: `n${n}`, input_schema: { type: 'object' } })),
     }),
   ],
-  'choices of tools that cannot be': [
+  'invalid tool choices': [
     'tool_choice',
     ...[
       'any',
@@ -172,7 +172,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       withFields({ tools: [{ name: 'n', input_schema: { type: 'object' } }], tool_choice }),
     ),
   ],
-  'thinking that cannot be': [
+  'invalid `thinking` settings': [
     'thinking',
     ...['enabled', 5, [], {}, { type: 'much' }, { type: 'enabled' }, { type: 'adaptive', display: 5 }].map(
       (thinking) => withFields({ thinking }),
@@ -181,7 +181,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       withFields({ thinking: { type: 'enabled', budget_tokens } }),
     ),
   ],
-  'formats that cannot be': [
+  'invalid output formats': [
     'output_',
     ...[
       'json',
@@ -194,11 +194,11 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
     ].flatMap((format) => [withFields({ output_format: format }), withFields({ output_config: { format } })]),
     withFields({ output_config: 5 }),
   ],
-  'system of a wrong type': [
+  'a `system` of a wrong type': [
     'system: Input should be',
     ...[5, true, {}].map((system) => withFields({ system })),
   ],
-  '100,000 tiny messages': [
+  '100,000 short messages': [
     'messages: List should have at most',
     withFields({ messages: Array(100_000).fill(greeting.messages[0]) }),
   ],
@@ -212,27 +212,27 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
       withFields,
     ),
   ],
-  'stop sequences that cannot be': [
+  'invalid stop sequences': [
     'stop_sequences',
     ...['a', [5], [' '], [''], ['\ud800'], ['a'.repeat(1_025)], Array(65).fill('a')].map((stop_sequences) =>
       withFields({ stop_sequences }),
     ),
   ],
-  'a `cache_control` that is no object': [
+  'a `cache_control` that is not an object': [
     'cache_control: Input should be a valid dictionary',
     ...['ephemeral', 5, true, []].map((cache_control) => withFields({ cache_control })),
   ],
-  'a `cache_control` that is not one': [
+  'an invalid `cache_control`': [
     'messages.0.content.0.cache_control.',
     ...[{}, { type: null }, { type: 'x'.repeat(2 ** 20) }, { type: 'ephemeral', ttl: [] }].map(
       (cache_control) => saying([{ type: 'text', text: 'Hello', cache_control }]),
     ),
   ],
-  'breakpoints by the thousand': [
+  '10,000 breakpoints': [
     'A maximum of 4 blocks with cache_control may be provided. Found 10000.',
     saying(Array(10_000).fill({ type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } })),
   ],
-  'a stream that is no boolean': [
+  'a stream that is not a boolean': [
     'stream: Input should be a valid boolean',
     ...['true', 1, [], {}].map((stream) => withFields({ stream })),
   ],
@@ -240,7 +240,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
 
 export const badInput: Record<string, Check> = Object.fromEntries(
   Object.entries(refused).map(([what, [start, ...bodies]]) => [
-    `to Anthropic's API, ${what}: a 400 that says so`,
+    `rejected with 400: ${what} (Anthropic API)`,
     async (serve) => {
       const engine = scriptedEngine('Hello there.')
       const url = await serve(engine)

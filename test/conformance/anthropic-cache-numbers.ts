@@ -1,4 +1,4 @@
-/** Cache usage with any engine: texts are long enough for a real one, and each test has a new caller. */
+/** Checks of cache usage for scripted and real engines. Each check has a new caller. */
 import { randomUUID } from 'node:crypto'
 import type Anthropic from '@anthropic-ai/sdk'
 import type { Caller } from '@modelmount/core'
@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import { ask, json, messageEventsOf, messageOf } from './calls.ts'
 import type { AnthropicRequirementId } from './requirements.ts'
 
+/** A server under test. */
 export interface Site {
   readonly url: string
   /** Sets the caller of the next requests. */
@@ -14,7 +15,7 @@ export interface Site {
 
 export const ephemeral = { cache_control: { type: 'ephemeral' } }
 
-/** About 200 tokens of a small model, others for each name. */
+/** A text of about 200 tokens of a small model, different for each name. */
 export const notes = (name: string): string =>
   Array.from({ length: 12 }, (_, line) => `Note ${name} ${line}: see box ${line * 7}.`).join('\n')
 
@@ -22,7 +23,7 @@ export const kept = (text: string): object => ({ type: 'text', text, ...ephemera
 export const user = (content: unknown) => ({ role: 'user', content })
 export const assistant = (content: unknown) => ({ role: 'assistant', content })
 
-/** A short answer to these fields. */
+/** A request body with these fields that asks for one token. */
 const body = (fields: object): object => ({
   model: 'tiny',
   max_tokens: 1,
@@ -30,7 +31,7 @@ const body = (fields: object): object => ({
   ...fields,
 })
 
-/** Usage of the response to these fields. */
+/** Sends a request with these fields and resolves with the usage of the response. */
 export const usageOf = async ({ url }: Site, fields: object): Promise<Anthropic.Usage> =>
   (await messageOf(await ask(url, body(fields)))).usage
 
@@ -46,7 +47,7 @@ export const writtenOf = ({ cache_creation_input_tokens: written }: Anthropic.Us
   written ?? Number.NaN
 export const sumOf = (usage: Anthropic.Usage): number => usage.input_tokens + readOf(usage) + writtenOf(usage)
 
-const somebody = (site: Site): Caller => {
+const newCaller = (site: Site): Caller => {
   const caller = { id: randomUUID() }
   site.callAs(caller)
   return caller
@@ -54,7 +55,7 @@ const somebody = (site: Site): Caller => {
 
 export const numbers = {
   'anthropic:cache:accounting': async (site) => {
-    somebody(site)
+    newCaller(site)
     const fields = { system: [kept(notes('a'))] }
 
     const [first, second] = [await usageOf(site, fields), await usageOf(site, fields)]
@@ -72,7 +73,7 @@ export const numbers = {
   },
 
   'anthropic:cache:changes': async (site) => {
-    somebody(site)
+    newCaller(site)
     const tool = (description: string) => ({ name: 'now', description, input_schema: { type: 'object' } })
     const fields = (description: string) => ({ tools: [tool(description)], system: [kept(notes('b'))] })
 
@@ -96,7 +97,7 @@ export const numbers = {
       { type: 'any' },
       { type: 'tool', name: 'now' },
     ]) {
-      somebody(site)
+      newCaller(site)
       const first = await usageOf(site, fields)
 
       expect(writtenOf(first)).toBeGreaterThan(0)
@@ -106,9 +107,9 @@ export const numbers = {
 
   'anthropic:cache:tenants': async (site) => {
     const fields = { system: [kept(notes('c'))] }
-    const { id } = somebody(site)
+    const { id } = newCaller(site)
     const own = await usageOf(site, fields)
-    somebody(site)
+    newCaller(site)
     const other = await usageOf(site, fields)
     site.callAs({ id: randomUUID(), tenant: id })
     const sibling = await usageOf(site, fields)
@@ -118,8 +119,8 @@ export const numbers = {
     expect([readOf(sibling), writtenOf(sibling)]).toEqual([writtenOf(own), 0])
   },
 
-  'anthropic:cache:not-asked-for': async (site) => {
-    somebody(site)
+  'anthropic:cache:without-breakpoint': async (site) => {
+    newCaller(site)
     const fields = { system: notes('d') }
 
     expect(writtenOf(await usageOf(site, { system: [kept(notes('d'))] }))).toBeGreaterThan(0)
@@ -132,7 +133,7 @@ export const numbers = {
   },
 
   'anthropic:cache:billing-block': async (site) => {
-    somebody(site)
+    newCaller(site)
     const fields = (cch: string) => ({
       system: [
         { type: 'text', text: `x-anthropic-billing-header: cc_version=2.1; cch=${cch};` },
@@ -148,7 +149,7 @@ export const numbers = {
 
   'anthropic:cache:growing-conversation': async (site) => {
     for (const mark of [{ ...ephemeral }, undefined]) {
-      somebody(site)
+      newCaller(site)
       const said: object[] = []
       let before = { read: -1, all: 0 }
       for (const turn of ['1', '2', '3']) {
@@ -167,7 +168,7 @@ export const numbers = {
   },
 
   'anthropic:cache:streams': async (site) => {
-    somebody(site)
+    newCaller(site)
     const fields = { system: [kept(notes('g'))] }
     const streamed = async () => {
       const events = await messageEventsOf(await ask(site.url, { ...body(fields), stream: true }))
@@ -196,7 +197,7 @@ export const numbers = {
   },
 
   'anthropic:cache:pre-warm': async (site) => {
-    somebody(site)
+    newCaller(site)
     const fields = { system: [kept(notes('h'))] }
 
     const message = await messageOf(await ask(site.url, { ...body(fields), max_tokens: 0 }))

@@ -1,4 +1,4 @@
-/** The prompt cache of the Anthropic API, by an engine that keeps one without a model, and a clock that the checks set. */
+/** The prompt cache of the Anthropic API, with a scripted engine and a clock that the checks set. */
 import type { Caller } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -40,7 +40,7 @@ const result = (id: string, more: object = {}): object => ({
   ...more,
 })
 
-/** The routes with an empty cache and a stopped clock. */
+/** Serves the routes with an empty cache and a stopped clock. */
 async function siteOf(serve: Serve) {
   const clock = { ms: 0 }
   let caller: Caller = { id: 'ada' }
@@ -52,7 +52,7 @@ async function siteOf(serve: Serve) {
   return { clock, engine, url, callAs }
 }
 
-/** Cache reads and writes of each request. */
+/** Sends the requests in order, and resolves with the cache reads and writes of each. */
 async function numbersOf(
   site: Site,
   ...all: readonly object[]
@@ -156,7 +156,7 @@ export const caching = {
     expect(await numbersOf(site, { messages: [user(four)] })).toEqual([[0, 1]])
   },
 
-  'anthropic:cache:not-on-these': async (serve) => {
+  'anthropic:cache:unmarkable-blocks': async (serve) => {
     const empty = 'cache_control cannot be set for empty text blocks'
     const thought = { type: 'thinking', thinking: 'Hm.', signature: 'x', ...ephemeral }
     const redacted = { type: 'redacted_thinking', data: 'AAAA', ...ephemeral }
@@ -242,7 +242,7 @@ export const caching = {
     expect(await written({})).toBe(1)
     expect(await written({ system: 'Be brief.', messages: [user('a'), assistant('b'), user('c')] })).toBe(4)
     expect(await written({ messages: [user('a'), assistant([used('a')]), user([result('a')])] })).toBe(3)
-    // Thoughts and empty texts cannot have it: it is behind what is in front of them.
+    // Thinking and empty text cannot have a breakpoint, so the breakpoint is on the block before them.
     expect(await written({ messages: [user('a'), assistant([text('b'), thought]), user('')] })).toBe(2)
     expect(await written({ tools: [tool('now')], system: 'Be brief.', messages: [user('')] })).toBe(2)
     expect(await written({ messages: [user('')] })).toBe(0)
@@ -252,7 +252,7 @@ export const caching = {
     const site = await siteOf(serve)
     const four = [kept('1'), kept('2'), kept('3'), kept('4')]
 
-    // It is there already.
+    // The last block already has this breakpoint.
     expect(await numbersOf(site, { ...ephemeral, messages: [user(four)] })).toEqual([[0, 1]])
     await expectRefused(
       serve,
@@ -295,10 +295,10 @@ export const caching = {
     const numbers = await numbersOf(
       site,
       talk('a', 'b', [kept('c')]),
-      // Kept up to c, and nothing that ends before it.
+      // The first request cached the prefix up to c, and no shorter prefix.
       talk([kept('a')], 'x', 'y'),
       talk('a', 'b', 'c', 'd', [kept('e')]),
-      // Nothing behind the last breakpoint is read.
+      // Nothing after the last breakpoint is read.
       talk('a', 'b', [kept('c')], 'd', 'e'),
     )
 
@@ -354,7 +354,7 @@ export const caching = {
       [called({ a: 1, b: 2 }), called({ b: 2, a: 1 })],
     ] as const)
       expect(await readAfter(first, second)).toBe(0)
-    // One block of text is the text.
+    // A single text block equals the same plain text.
     expect(
       await readAfter(
         { messages: [user([kept('Hi')])] },
@@ -378,7 +378,7 @@ export const caching = {
       system: [kept('Be brief.')],
       ...conversation('Noon.'),
     }
-    /** Tokens of 6: one tool, one system and four turns. */
+    /** Cached tokens that a changed request reads. The prompt has 6: one tool, one system, and four turns. */
     const readAfter = async (change: object): Promise<number> => {
       const site = await siteOf(serve)
       await usageOf(site, fields)
@@ -393,7 +393,7 @@ export const caching = {
       expect(await readAfter({ tools })).toBe(0)
     expect(await readAfter({ model: 'other' })).toBe(0)
     expect(await readAfter({ system: [kept('Be kind.')] })).toBe(1)
-    // The API keeps tools and system here; more may be kept.
+    // The API keeps the cache of tools and system here. Keeping more is allowed.
     for (const change of [
       { tool_choice: { type: 'auto', disable_parallel_tool_use: true } },
       { tool_choice: { type: 'any' } },
@@ -414,7 +414,7 @@ export const caching = {
     expect(said).toEqual(Array(3).fill('Hello there.'))
   },
 
-  'anthropic:cache:nobody-waits': async (serve) => {
+  'anthropic:cache:no-waiting': async (serve) => {
     let open = (): void => {}
     const opened = new Promise<void>((resolve) => {
       open = resolve
@@ -436,7 +436,7 @@ export const caching = {
     expect(sumOf(await first)).toBe(sumOf(second))
   },
 
-  'anthropic:cache:pre-warm-refused': async (serve) => {
+  'anthropic:cache:pre-warm-rejected': async (serve) => {
     const { url, engine } = await siteOf(serve)
     const format = { type: 'json_schema', schema: { type: 'object' } }
     const tools = [tool('now')]

@@ -32,7 +32,7 @@ const count = (url: string, body: unknown) =>
 
 const asking = (...messages: readonly object[]): object => ({ ...greeting, messages })
 
-/** An engine with a given end event, which a script cannot set. */
+/** An engine that ends with the given `end` event, which `scriptedEngine()` cannot do. */
 const ending = (end: Partial<Extract<Event, { type: 'end' }>>): Engine => ({
   ...scriptedEngine(''),
   async *generate({ model }) {
@@ -59,7 +59,7 @@ const withTools = { ...greeting, tools: [weather, now] }
 const weatherCall = { call: 'get_weather', arguments: { city: 'Oslo' } }
 const use = (id: string): object => ({ type: 'tool_use', id, name: 'get_weather', input: { city: 'Oslo' } })
 const result = (id: string, more: object): object => ({ type: 'tool_result', tool_use_id: id, ...more })
-/** A question, a call, and its result. */
+/** Messages: a question, a tool call, and its result. */
 const answering = (more: object): readonly object[] => [
   ...greeting.messages,
   { role: 'assistant', content: [use('toolu_1')] },
@@ -153,7 +153,7 @@ export const checks = {
     }
   },
 
-  'anthropic:transport:accept-has-no-say': async (serve) => {
+  'anthropic:transport:accept-is-ignored': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const whole = await ask(url, greeting, { accept: 'text/event-stream' })
@@ -351,7 +351,7 @@ export const checks = {
     expect(answer.stop_reason).toBe('model_context_window_exceeded')
   },
 
-  'anthropic:messages:says-nothing': async (serve) => {
+  'anthropic:messages:empty-answer': async (serve) => {
     const url = await serve(scriptedEngine([]))
 
     const whole = await messageOf(await ask(url, greeting))
@@ -499,7 +499,7 @@ export const checks = {
     expect(messagesIn(engine)[0]?.[0]?.content).toEqual([text('Be brief.')])
   },
 
-  'anthropic:messages:mcp-servers-are-refused': async (serve) => {
+  'anthropic:messages:mcp-servers-are-rejected': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const server = { type: 'url', name: 'a', url: 'https://a.example' }
 
@@ -515,7 +515,7 @@ export const checks = {
     )
   },
 
-  'anthropic:messages:threads-are-refused': async (serve) => {
+  'anthropic:messages:threads-are-rejected': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -684,7 +684,7 @@ export const checks = {
     )
   },
 
-  'anthropic:tools:broken-off': async (serve) => {
+  'anthropic:tools:incomplete-call': async (serve) => {
     const url = await serve(scriptedEngine([{ ...weatherCall, arguments: ['{"ci', 'ty":"Oslo"}'] }]))
     const body = { ...withTools, max_tokens: 1 }
 
@@ -779,7 +779,7 @@ export const checks = {
     ])
   },
 
-  'anthropic:tools:choice-of-none-there': async (serve) => {
+  'anthropic:tools:choice-of-missing-tool': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const unknown = await ask(url, { ...withTools, tool_choice: { type: 'tool', name: 'later' } })
@@ -836,7 +836,7 @@ export const checks = {
     )
   },
 
-  'anthropic:tools:hosted-are-refused': async (serve) => {
+  'anthropic:tools:hosted-are-rejected': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const [type, start] of [
@@ -876,7 +876,7 @@ export const checks = {
     )
   },
 
-  'anthropic:thinking:asked-for': async (serve) => {
+  'anthropic:thinking:requested': async (serve) => {
     const engine = scriptedEngine(thinkingAloud)
     const url = await serve(engine)
     const body = { ...greeting, max_tokens: 2_000, thinking: { type: 'enabled', budget_tokens: 1_024 } }
@@ -905,7 +905,7 @@ export const checks = {
     expect(events.at(-2)).toMatchObject({ usage: { output_tokens_details: { thinking_tokens: 2 } } })
   },
 
-  'anthropic:thinking:not-asked-for': async (serve) => {
+  'anthropic:thinking:not-requested': async (serve) => {
     const engine = scriptedEngine(thinkingAloud)
     const url = await serve(engine)
 
@@ -937,7 +937,7 @@ export const checks = {
     expect(events[2]).toMatchObject({ delta: { type: 'signature_delta' } })
   },
 
-  'anthropic:thinking:handed-back': async (serve) => {
+  'anthropic:thinking:sent-back': async (serve) => {
     const engine = scriptedEngine('Hello.')
     const url = await serve(engine)
     const blocks = [
@@ -1077,7 +1077,7 @@ export const checks = {
     await expectAnthropicError(response, 400)
   },
 
-  'anthropic:messages:stream-client-leaves': async (serve) => {
+  'anthropic:messages:stream-client-disconnects': async (serve) => {
     const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
     const url = await serve(engine)
     const leaving = new AbortController()

@@ -23,7 +23,7 @@ import {
 import type { Check } from './suite.ts'
 
 type Expected = Readonly<Record<string, unknown>>
-/** An object goes as JSON; a text and bytes go as they are. */
+/** A request body. An object is sent as JSON, a string or bytes unchanged. */
 type Body = string | Uint8Array<ArrayBuffer> | object
 type Refused = Readonly<Record<string, readonly [expected: Expected, ...bodies: Body[]]>>
 
@@ -36,7 +36,7 @@ const func = (fields: unknown): object => ({ type: 'function', function: fields 
 const withFields = (fields: object): object => ({ ...hello, ...fields })
 const message = (fields: object): object => ({ model: 'tiny', messages: [fields] })
 const saying = (content: unknown): object => message({ role: 'user', content })
-/** For numbers that no `JSON.stringify` writes. */
+/** Adds fields as JSON text, for numbers that `JSON.stringify` cannot write. */
 const raw = (fields: string): string => `${JSON.stringify(hello).slice(0, -1)},${fields}}`
 const bytes = (...values: readonly (string | number)[]): Uint8Array<ArrayBuffer> =>
   new Uint8Array(
@@ -53,7 +53,7 @@ const refused: Refused = {
     '{"a":1,}',
   ],
   'an empty body': [{}, '', ' \n'],
-  'NaN and Infinity, which JSON does not have,': [
+  'NaN and Infinity': [
     {},
     raw('"temperature":NaN'),
     raw('"temperature":Infinity'),
@@ -80,21 +80,21 @@ const refused: Refused = {
     'null',
   ],
 
-  'a model that is no string': [
+  'a model that is not a string': [
     type('model'),
     ...[5, true, [], {}, null].map((model) => withFields({ model })),
   ],
-  'a model without a name': [value('model'), withFields({ model: '' })],
-  'a model with a name of a megabyte': [
+  'an empty model name': [value('model'), withFields({ model: '' })],
+  'a model name of one megabyte': [
     { ...invalid('model', 'string_above_max_length'), message: expect.stringMatching(/^.{1,200}$/) },
     withFields({ model: 'm'.repeat(2 ** 20) }),
   ],
-  'a list of messages that is none': [
+  'messages that are not a list': [
     type('messages'),
     ...['Hello', 5, true, {}, null].map((messages) => withFields({ messages })),
   ],
   'an empty list of messages': [invalid('messages', 'empty_array'), withFields({ messages: [] })],
-  'a message that is no object': [
+  'a message that is not an object': [
     type('messages[1]'),
     ...['Hello', 5, true, [], null].map((one) => withFields({ messages: [...hello.messages, one] })),
   ],
@@ -103,7 +103,7 @@ const refused: Refused = {
     message({ content: 'Hello' }),
     message({}),
   ],
-  'a role that is no string': [
+  'a role that is not a string': [
     type('messages[0].role'),
     ...[5, true, [], {}, null].map((role) => message({ role, content: 'Hello' })),
   ],
@@ -119,24 +119,24 @@ const refused: Refused = {
     message({ role: 'system' }),
   ],
   'content of a wrong type': [type('messages[0].content'), ...[5, true, {}, null].map(saying)],
-  'content without parts': [invalid('messages[0].content', 'empty_array'), saying([])],
-  'a part that is no object': [
+  'an empty list of content parts': [invalid('messages[0].content', 'empty_array'), saying([])],
+  'a content part that is not an object': [
     type('messages[0].content[1]'),
     ...['Hello', 5, true, [], null].map((part) => saying([{ type: 'text', text: 'Hello' }, part])),
   ],
-  'a part without a type': [
+  'a content part without a type': [
     invalid('messages[0].content[0].type', 'missing_required_parameter'),
     saying([{ text: 'Hello' }]),
   ],
-  'a part of an unknown type': [
+  'a content part of an unknown type': [
     value('messages[0].content[0].type'),
     saying([{ type: 'smell', smell: 'rose' }]),
   ],
-  'a part of text without its text': [
+  'a text part without `text`': [
     invalid('messages[0].content[0].text', 'missing_required_parameter'),
     saying([{ type: 'text' }]),
   ],
-  'a part of text with a text of a wrong type': [
+  'a text part whose `text` is not a string': [
     type('messages[0].content[0].text'),
     ...[5, true, [], {}, null].map((text) => saying([{ type: 'text', text }])),
   ],
@@ -150,7 +150,7 @@ const refused: Refused = {
       { type: 'file', file: { file_id: 'file-1' } },
     ].map((part) => saying([{ type: 'text', text: 'What is this?' }, part])),
   ],
-  '10,001 messages and more': [
+  '10,001 messages': [
     invalid('messages', 'array_above_max_length'),
     withFields({ messages: Array(10_001).fill(hello.messages[0]) }),
   ],
@@ -159,7 +159,7 @@ const refused: Refused = {
     saying(Array(10_001).fill({ type: 'text', text: 'a' })),
   ],
 
-  'a stream that is no boolean': [
+  'a stream that is not a boolean': [
     type('stream'),
     ...['true', '', 1, 0, [], {}].map((stream) => withFields({ stream })),
   ],
@@ -167,7 +167,7 @@ const refused: Refused = {
     type('stream_options'),
     ...['x', 5, true, []].map((stream_options) => withFields({ stream: true, stream_options })),
   ],
-  'an `include_usage` that is no boolean': [
+  'an `include_usage` that is not a boolean': [
     type('stream_options.include_usage'),
     ...['true', 1, [], {}].map((include_usage) =>
       withFields({ stream: true, stream_options: { include_usage } }),
@@ -189,17 +189,17 @@ const refused: Refused = {
       'top_logprobs',
     ],
     (field) => ({
-      [`a \`${field}\` that is no number`]: [
+      [`a \`${field}\` that is not a number`]: [
         type(field),
         ...['1', '', true, [], [1], {}].map((one) => withFields({ [field]: one })),
       ],
       // JSON has no infinity, but its numbers can be larger than any double.
-      [`a \`${field}\` beyond all doubles`]: [type(field), raw(`"${field}":1e999`), raw(`"${field}":-1e999`)],
+      [`an infinite \`${field}\``]: [type(field), raw(`"${field}":1e999`), raw(`"${field}":-1e999`)],
     }),
   ),
   ...forEach(['max_tokens', 'max_completion_tokens', 'seed', 'top_k', 'n', 'top_logprobs'], (field) => ({
-    [`a \`${field}\` that is no whole number`]: [type(field), withFields({ [field]: 1.5 })],
-    [`a \`${field}\` beyond the whole numbers of a double`]: [
+    [`a \`${field}\` that is not an integer`]: [type(field), withFields({ [field]: 1.5 })],
+    [`a \`${field}\` beyond the safe integers of a double`]: [
       invalid(field, 'integer_above_max_value'),
       raw(`"${field}":1e300`),
       // OpenAI's seeds have 64 bits.
@@ -251,7 +251,7 @@ const refused: Refused = {
       [`a \`${field}\` of ${one}`]: [invalid(field, 'integer_below_min_value'), withFields({ [field]: one })],
     }),
   ),
-  'a `top_k` that 32 bits cannot hold': [
+  'a `top_k` of more than 32 bits': [
     invalid('top_k', 'integer_above_max_value'),
     withFields({ top_k: 1e12 }),
     withFields({ top_k: 2 ** 31 }),
@@ -267,37 +267,37 @@ const refused: Refused = {
     withFields({ stop: Array(10_000).fill('a') }),
     withFields({ stop: Array(65).fill('a') }),
   ],
-  'a stop sequence of a megabyte': [
+  'a stop sequence of one megabyte': [
     invalid('stop', 'string_above_max_length'),
     withFields({ stop: 'a'.repeat(2 ** 20) }),
     withFields({ stop: 'a'.repeat(1_025) }),
   ],
-  'a megabyte among the stop sequences': [
+  'a list with a stop sequence of one megabyte': [
     invalid('stop[1]', 'string_above_max_length'),
     withFields({ stop: ['a', 'b'.repeat(2 ** 20)] }),
   ],
-  'half a character as a stop sequence': [
+  'a lone surrogate in a stop sequence': [
     value('stop'),
     withFields({ stop: '\ud800' }),
     withFields({ stop: 'a\udc69b' }),
   ],
-  'half a character among the stop sequences': [value('stop[1]'), withFields({ stop: ['a', '\ud83d'] })],
+  'a lone surrogate in a list of stop sequences': [value('stop[1]'), withFields({ stop: ['a', '\ud83d'] })],
 
   'a `logit_bias` of a wrong type': [
     type('logit_bias'),
     ...['x', 5, true, [], [[5, 1]]].map((logit_bias) => withFields({ logit_bias })),
   ],
-  'a bias that is no number': [
+  'a logit bias that is not a number': [
     type('logit_bias.5'),
     ...['1', true, null, [], {}].map((bias) => withFields({ logit_bias: { 5: bias } })),
     raw('"logit_bias":{"5":1e999}'),
   ],
-  'a bias above 100': [
+  'a logit bias above 100': [
     invalid('logit_bias.5', 'decimal_above_max_value'),
     withFields({ logit_bias: { 5: 101 } }),
     withFields({ logit_bias: { 5: 1e308 } }),
   ],
-  'a bias below -100': [
+  'a logit bias below -100': [
     invalid('logit_bias.5', 'decimal_below_min_value'),
     withFields({ logit_bias: { 5: -101 } }),
     withFields({ logit_bias: { 5: -1e308 } }),
@@ -305,19 +305,19 @@ const refused: Refused = {
   ...forEach(
     ['abc', '-5', '5.5', '1e21', '1000000000000000000000', '4294967301', 'constructor', '٣'],
     (key) => ({
-      [`a bias on the token ${key}`]: [value(`logit_bias.${key}`), withFields({ logit_bias: { [key]: 1 } })],
+      [`a \`logit_bias\` key ${key}`]: [value(`logit_bias.${key}`), withFields({ logit_bias: { [key]: 1 } })],
     }),
   ),
-  'a bias on a token with a name of a megabyte': [
+  'a `logit_bias` key of one megabyte': [
     { ...value(`logit_bias.${'a'.repeat(64)}…`), message: expect.stringMatching(/^.{1,200}$/) },
     withFields({ logit_bias: { ['a'.repeat(2 ** 20)]: 1 } }),
   ],
-  'a bias on 300,001 tokens': [
+  'a `logit_bias` with 300,001 tokens': [
     value('logit_bias'),
     withFields({ logit_bias: Object.fromEntries(Array.from({ length: 300_001 }, (_, id) => [id, 1])) }),
   ],
 
-  'a `logprobs` that is no boolean': [
+  'a `logprobs` that is not a boolean': [
     type('logprobs'),
     ...['true', 1, [], {}].map((logprobs) => withFields({ logprobs })),
   ],
@@ -330,7 +330,7 @@ const refused: Refused = {
     withFields({ response_format: {} }),
   ],
   ...forEach(['tools', 'functions', 'modalities'], (field) => ({
-    [`a \`${field}\` that is no list`]: [
+    [`a \`${field}\` that is not a list`]: [
       type(field),
       ...['x', 5, true, {}].map((one) => withFields({ [field]: one })),
     ],
@@ -340,10 +340,10 @@ const refused: Refused = {
       type(field),
       ...[5, true, []].map((one) => withFields({ [field]: one })),
     ],
-    [`a \`${field}\` that nobody knows`]: [value(field), withFields({ [field]: 'maybe' })],
+    [`an unknown value of \`${field}\``]: [value(field), withFields({ [field]: 'maybe' })],
   })),
   'an unknown modality': [value('modalities[1]'), withFields({ modalities: ['text', 'smell'] })],
-  'hundreds of thousands of modalities': [
+  '900,000 modalities': [
     invalid('modalities', 'array_above_max_length'),
     withFields({ modalities: Array(900_000).fill('smell') }),
   ],
@@ -353,37 +353,37 @@ const refused: Refused = {
   ],
   ...forEach(
     [
-      ['that is no object', type(''), ['x', 5, true, [], null]],
+      ['that is not an object', type(''), ['x', 5, true, [], null]],
       ['without a type', missing('.type'), [{}, { function: { name: 'f' } }]],
       ['of an unknown type', value('.type'), [{ type: 'web_search' }, { type: '__proto__' }]],
       ['of a wrong type', type('.type'), [{ type: 5 }, { type: {} }]],
       ['that is custom', unsupported('.type'), [{ type: 'custom', custom: { name: 'f' } }]],
       ['without a function', missing('.function'), [{ type: 'function' }]],
-      ['whose function is no object', type('.function'), ['f', 5, []].map((one) => func(one))],
+      ['whose function is not an object', type('.function'), ['f', 5, []].map((one) => func(one))],
       ['without a name', missing('.function.name'), [func({})]],
       [
-        'with a name that is no text',
+        'with a name that is not a string',
         type('.function.name'),
         [5, true, [], null].map((name) => func({ name })),
       ],
       ['with an empty name', value('.function.name'), [func({ name: '' })]],
       [
-        'with a name of a megabyte',
+        'with a name of one megabyte',
         invalid('.function.name', 'string_above_max_length'),
         [func({ name: 'f'.repeat(2 ** 20) })],
       ],
       [
-        'with a description that is no text',
+        'with a description that is not a string',
         type('.function.description'),
         [5, [], {}].map((description) => func({ name: 'f', description })),
       ],
       [
-        'with parameters that are no object',
+        'with parameters that are not an object',
         type('.function.parameters'),
         ['x', 5, true, []].map((parameters) => func({ name: 'f', parameters })),
       ],
       [
-        'whose `strict` is no boolean',
+        'whose `strict` is not a boolean',
         type('.function.strict'),
         ['true', 1, {}].map((strict) => func({ name: 'f', strict })),
       ],
@@ -395,7 +395,7 @@ const refused: Refused = {
       ],
     }),
   ),
-  'two tools of one name': [
+  'two tools with the same name': [
     value('tools[1].function.name'),
     withFields({ tools: [func({ name: 'f' }), func({ name: 'f' })] }),
   ],
@@ -416,40 +416,40 @@ const refused: Refused = {
     missing('tool_choice.function.name'),
     withFields({ tool_choice: func({}), tools: [func({ name: 'f' })] }),
   ],
-  'allowed tools that are none': [
+  'an empty list of allowed tools': [
     invalid('tool_choice.allowed_tools.tools', 'empty_array'),
     withFields({ tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } } }),
   ],
-  'a `parallel_tool_calls` that is no boolean': [
+  'a `parallel_tool_calls` that is not a boolean': [
     type('parallel_tool_calls'),
     ...['true', 1, [], {}].map((parallel_tool_calls) => withFields({ parallel_tool_calls })),
   ],
-  'a result that does not say of what': [
+  'a tool message without `tool_call_id`': [
     missing('messages[0].tool_call_id'),
     message({ role: 'tool', content: 'noon' }),
   ],
-  'a call without an id': [
+  'a tool call without an id': [
     missing('messages[0].tool_calls[0].id'),
     message({ role: 'assistant', tool_calls: [func({ name: 'f', arguments: '{}' })] }),
   ],
-  'a call with arguments that are no text': [
+  'a tool call with arguments that are not a string': [
     type('messages[0].tool_calls[0].function.arguments'),
     ...[{}, 5, null].map((json) =>
       message({ role: 'assistant', tool_calls: [{ id: 'a', ...func({ name: 'f', arguments: json }) }] }),
     ),
   ],
-  'a call without arguments': [
+  'a tool call without arguments': [
     missing('messages[0].tool_calls[0].function.arguments'),
     message({ role: 'assistant', tool_calls: [{ id: 'a', ...func({ name: 'f' }) }] }),
   ],
-  'calls that nobody answered, with ids of a megabyte': [
+  'tool calls without results, with ids of one megabyte': [
     { param: 'messages[0].role', message: expect.stringMatching(/^.{1,500}$/) },
     message({
       role: 'assistant',
       tool_calls: [{ id: 'a'.repeat(2 ** 20), ...func({ name: 'f', arguments: '{}' }) }],
     }),
   ],
-  'the message of a function': [
+  'a message of the deprecated role `function`': [
     unsupported('messages[0].role'),
     message({ role: 'function', name: 'f', content: 'noon' }),
   ],
@@ -459,7 +459,7 @@ const refused: Refused = {
       withFields({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema } } }),
     ),
   ],
-  'a grammar that is no text': [
+  'a grammar that is not a string': [
     type('grammar'),
     ...[5, true, [], {}].map((grammar) => withFields({ grammar })),
   ],
@@ -471,7 +471,7 @@ const refused: Refused = {
 
 const refusals: Record<string, Check> = Object.fromEntries(
   Object.entries(refused).map(([what, [expected, ...bodies]]) => [
-    `${what}: a 400 that says so`,
+    `rejected with 400: ${what} (OpenAI API)`,
     async (serve) => {
       const engine = scriptedEngine('Hello there.')
       const url = await serve(engine)
@@ -486,7 +486,7 @@ const refusals: Record<string, Check> = Object.fromEntries(
 export const badInput: Record<string, Check> = {
   ...refusals,
 
-  'a body over the limit: a 413, and the connection serves the next call': async (serve) => {
+  'a body over the limit gets a 413, and the connection serves the next call (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     const tooLarge = Buffer.alloc(33 * 1024 ** 2, 'a')
@@ -504,14 +504,14 @@ export const badInput: Record<string, Check> = {
     }
   },
 
-  'ten megabytes of nesting: refused without blocking the event loop': async (serve) => {
+  'ten megabytes of nesting are rejected without blocking the event loop (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const body of [
       '['.repeat(10_000_000),
       '{"a":'.repeat(2_000_000),
       raw(`"foo":${'['.repeat(5_000_000)}${']'.repeat(5_000_000)}`),
-      // Flat for a parser that looks at brackets in strings, too.
+      // Escaped quotes before the brackets: a check that misreads strings would count the wrong depth.
       raw(`"foo":"${'\\"['.repeat(3_000_000)}","bar":${'['.repeat(200)}`),
     ]) {
       const blockedMs = await watched(async () => expectError(await post(url, body), 400))
@@ -520,7 +520,7 @@ export const badInput: Record<string, Check> = {
     }
   },
 
-  '100,000 tiny messages: refused without blocking the event loop': async (serve) => {
+  '100,000 short messages are rejected without blocking the event loop (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const one of [hello.messages[0], {}, 5]) {
@@ -533,7 +533,7 @@ export const badInput: Record<string, Check> = {
     }
   },
 
-  'a bias on 400,000 tokens: refused without blocking the event loop': async (serve) => {
+  'a `logit_bias` of 400,000 tokens does not block the event loop (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const body = raw(`"logit_bias":{${Array.from({ length: 400_000 }, (_, id) => `"${id}":1`).join(',')}}`)
 
@@ -542,7 +542,7 @@ export const badInput: Record<string, Check> = {
     expect(blockedMs).toBeLessThan(1_000)
   },
 
-  'a `seed` of 64 bits: taken, and the same seed is the same': async (serve) => {
+  'a `seed` of 64 bits is accepted, and equal seeds stay equal (OpenAI API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -556,7 +556,7 @@ export const badInput: Record<string, Check> = {
     expect([first, ...others].every(Number.isSafeInteger)).toBe(true)
   },
 
-  '10,000 messages: taken': async (serve) => {
+  '10,000 messages are accepted (OpenAI API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -565,7 +565,7 @@ export const badInput: Record<string, Check> = {
     expect((await completionOf(response)).usage?.prompt_tokens).toBe(10_000)
   },
 
-  'names of models with slashes, dots, control characters and halves of characters: unknown, like any other':
+  'model names with slashes, dots, control characters or lone surrogates get the usual 404 (OpenAI API)':
     async (serve) => {
       const engine = scriptedEngine(
         ({ model }) => new LlmError('not_found', `model "${model}" not found`, { param: 'model' }),
@@ -593,7 +593,7 @@ export const badInput: Record<string, Check> = {
       }
     },
 
-  'paths of models with dots, control characters and broken escapes: a 404': async (serve) => {
+  'model paths with dots, control characters or broken escapes get a 404 (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const path of [
@@ -613,7 +613,7 @@ export const badInput: Record<string, Check> = {
     }
   },
 
-  'half a character in a message: answered, whole and streamed': async (serve) => {
+  'a lone surrogate in a message is accepted and returned (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine(promptOf))
 
     for (const content of ['a\ud800b', '\udc69', '\ud83d', [{ type: 'text', text: 'x\ud83d' }]]) {
@@ -626,7 +626,7 @@ export const badInput: Record<string, Check> = {
     }
   },
 
-  'a byte order mark in front: passed over': async (serve) => {
+  'a byte order mark before the JSON is ignored (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await post(url, `\ufeff${JSON.stringify(hello)}`)
@@ -634,7 +634,7 @@ export const badInput: Record<string, Check> = {
     expect(contentOf(await completionOf(response))).toBe('Hello there.')
   },
 
-  'a key that comes twice: the last one counts': async (serve) => {
+  'of two equal keys, the last one counts (OpenAI API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -647,7 +647,7 @@ export const badInput: Record<string, Check> = {
     expect(engine.requests).toMatchObject([{ model: 'other', sampling: { temperature: 0 } }])
   },
 
-  '`__proto__` and `constructor` as keys: nothing but unknown fields': async (serve) => {
+  '`__proto__` and `constructor` as keys are ignored like unknown fields (OpenAI API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const evil =
@@ -662,7 +662,7 @@ export const badInput: Record<string, Check> = {
     expect({}).not.toHaveProperty('isAdmin')
   },
 
-  '`__proto__` as a key of a bias: no id of a token': async (serve) => {
+  'the `logit_bias` key `__proto__` is rejected (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     await expectError(
@@ -672,7 +672,7 @@ export const badInput: Record<string, Check> = {
     )
   },
 
-  'only `__proto__` says what is required: it is missing': async (serve) => {
+  'required fields inside `__proto__` count as missing (OpenAI API)': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await post(url, `{"__proto__":${JSON.stringify(hello)}}`)
@@ -680,7 +680,7 @@ export const badInput: Record<string, Check> = {
     await expectError(response, 400, invalid('model', 'missing_required_parameter'))
   },
 
-  'deep lists in unknown fields: ignored': async (serve) => {
+  'deep lists in unknown fields are ignored (OpenAI API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -723,7 +723,7 @@ function send(
   })
 }
 
-/** The longest time that the event loop, which is the server's, too, was blocked. */
+/** Measures the longest blocking of the event loop, in ms. The server runs in the same event loop. */
 async function watched(work: () => Promise<void>): Promise<number> {
   const delays = monitorEventLoopDelay({ resolution: 5 })
   delays.enable()

@@ -1,4 +1,4 @@
-/** Calls to mounted routes, and what is read from their answers. */
+/** Helpers that call mounted routes and read the responses. */
 import type Anthropic from '@anthropic-ai/sdk'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { readEvents } from '@modelmount/core/testing'
@@ -6,7 +6,7 @@ import type OpenAI from 'openai'
 import { expect } from 'vitest'
 import { promptCanary } from '../support/leaks.ts'
 
-/** With a word that nothing may write anywhere. */
+/** A prompt with a canary word. Tests fail if the word appears in logs or files. */
 export const said = `Hello ${promptCanary}`
 export const hello = { model: 'tiny', messages: [{ role: 'user', content: said }] }
 
@@ -35,7 +35,7 @@ export async function expectError(response: Response, status: number, error: obj
   })
 }
 
-/** The same for Anthropic's API. */
+/** A minimal request body for Anthropic's API. */
 export const greeting = { ...hello, max_tokens: 100 }
 
 export const ask = (url: string, body: unknown, headers = {}, signal: AbortSignal | null = null) =>
@@ -46,7 +46,7 @@ export const ask = (url: string, body: unknown, headers = {}, signal: AbortSigna
     signal,
   })
 
-/** @param message of the error, where it matters */
+/** @param message Expected error message. Default: any text. */
 export async function expectAnthropicError(
   response: Response,
   status: number,
@@ -104,11 +104,11 @@ export const joined = (chunks: readonly OpenAI.ChatCompletionChunk[]) =>
 
 export const finishOf = ({ choices }: OpenAI.ChatCompletionChunk) => choices[0]?.finish_reason
 
-/** Last request to the engine. */
+/** Text of the last message in a request to the engine. */
 export const promptOf = ({ input }: GenerateRequest) =>
   (toTemplateMessages(input).at(-1)?.content ?? []).map((part) => ('text' in part ? part.text : '')).join('')
 
-/** Ollama's API: an object goes as JSON; a text and bytes go as they are. */
+/** Calls Ollama's API. Sends an object as JSON, and a string or bytes unchanged. */
 export const callOllama = (
   url: string,
   path: 'chat' | 'generate' | 'show' | 'embed' | 'embeddings',
@@ -123,7 +123,7 @@ export const callOllama = (
     signal,
   })
 
-/** @param error where its words matter */
+/** @param error Expected error text. Default: any text. */
 export async function expectOllamaError(
   response: Response,
   status: number,
@@ -135,7 +135,7 @@ export async function expectOllamaError(
   expect(response.status).toBe(status)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a line has as many shapes as there are routes; each check looks at its own.
+// biome-ignore lint/suspicious/noExplicitAny: the shape of a line differs between routes.
 export type OllamaLine = Record<string, any>
 
 export const wholeOf = async (response: Response) => (await response.json()) as OllamaLine

@@ -3,7 +3,7 @@ import express from 'express'
 import { vi } from 'vitest'
 import { conformanceSuite } from './suite.ts'
 
-// The adapter gets its `Router` from here, too.
+// The adapter imports `Router` from 'express', so it gets Express 4, too.
 vi.mock('express', () => import('express4'))
 
 conformanceSuite('Express 4', (llm, authenticate) =>

@@ -1,4 +1,4 @@
-/** Faults around an answer, in every dialect and on every mount. */
+/** Failures, slow models, slow readers and disconnected clients, in every dialect and on every mount. */
 import { once } from 'node:events'
 import { type DialectName, LlmError } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
@@ -7,21 +7,21 @@ import { expect, onTestFinished, vi } from 'vitest'
 import { ask, callOllama, chat, greeting, hello, soon } from './calls.ts'
 import type { Check } from './suite.ts'
 
-/** A dialect, as far as faults show in it. */
-interface Spoken {
+/** How to call a dialect, and what its errors, streams and heartbeats look like. */
+interface DialectCase {
   call(url: string, stream: boolean, signal?: AbortSignal): Promise<Response>
-  /** Error of a failed engine, as a body and as a frame. */
+  /** Error of a failed engine, both as a response body and as the last frame of a stream. */
   readonly died: object
   readonly full: { readonly status: number; readonly body: object }
-  /** The last frame of an answer that is whole, and of no other. */
+  /** Matches the end of a stream that is complete. */
   readonly end: RegExp
-  /** Heartbeat. */
+  /** Matches a stream that contains only a heartbeat. */
   readonly heartbeat: RegExp
 }
 
 const requestId = expect.stringMatching(/^req_.+/)
 
-const dialects: Readonly<Record<DialectName, Spoken>> = {
+const dialects: Readonly<Record<DialectName, DialectCase>> = {
   ollama: {
     call: (url, stream, signal) => callOllama(url, 'chat', { ...hello, stream }, {}, signal),
     died: { error: 'It died.' },
@@ -54,14 +54,14 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
 const died = new LlmError('upstream', 'It died.')
 const full = new LlmError('overloaded', 'Full.', { retryAfterMs: 4_001 })
 
-/** Words that no dialect uses, to find them in any frame. */
+/** Words that no dialect uses in its frames, so that they can be found in any stream. */
 const words = (count: number): string[] => Array.from({ length: count }, (_, index) => ` word${index}`)
 const wordsIn = (body: string): string[] => (body.match(/word\d+/g) ?? []).map((word) => ` ${word}`)
 
 const lastFrame = (body: string): unknown =>
   JSON.parse((body.trimEnd().split('\n').at(-1) ?? '').replace(/^data: /, ''))
 
-/** Reads until all texts have arrived, or the response ends. */
+/** Returns a function that reads until `enough` is true of the text so far, or the response ends. */
 function reader({ body }: Response): (enough?: (read: string) => boolean) => Promise<string> {
   const chunks = (body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
@@ -101,8 +101,8 @@ function stopTheClock(): void {
   onTestFinished(() => void vi.useRealTimers())
 }
 
-const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
-  'an engine that dies before the first token is a 500':
+const checks: Readonly<Record<string, (dialect: DialectCase) => Check>> = {
+  'an engine failure before the first token is a 500':
     ({ call, died: body }) =>
     async (serve) => {
       const url = await serve(scriptedEngine(died))
@@ -115,7 +115,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       }
     },
 
-  'an engine that dies in the middle is a last frame that says so, and a 500 where nothing was sent':
+  'an engine failure during the answer is the last frame of a stream, and a 500 without a stream':
     ({ call, died: body, end }) =>
     async (serve) => {
       const url = await serve(scriptedEngine([...words(2), died]))
@@ -132,7 +132,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(await whole.json()).toEqual(body)
     },
 
-  'a full queue says when to come again':
+  'a full queue is an error with `retry-after`':
     ({ call, full: { status, body } }) =>
     async (serve) => {
       const url = await serve(scriptedEngine(full))
@@ -146,7 +146,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       }
     },
 
-  'a slow reader gets all of it, and holds up nobody':
+  'a slow reader gets the whole answer and does not delay other calls':
     ({ call, end }) =>
     async (serve) => {
       const engine = scriptedEngine(words(500))
@@ -164,7 +164,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(text).toMatch(end)
     },
 
-  'a client that leaves in mid-stream ends its answer':
+  'a client that disconnects during a stream ends its generation':
     ({ call }) =>
     async (serve) => {
       const engine = scriptedEngine(words(1_000), { delayMs: 5 })
@@ -177,7 +177,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       await expect.poll(() => engine.running, soon).toBe(0)
     },
 
-  'a client that leaves before the first token ends its answer':
+  'a client that disconnects before the first token ends its generation':
     ({ call }) =>
     async (serve) => {
       const { engine, signals } = loadingEngine('Never.')
@@ -192,7 +192,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       await expect.poll(() => signals.map(({ aborted }) => aborted), soon).toEqual([true, true])
     },
 
-  'a server that is closed gives the running answer to its end, and no other':
+  'a closed server completes the running answer and accepts no other call':
     ({ call, end }) =>
     async (_serve, start) => {
       const engine = scriptedEngine(words(50), { delayMs: 2 })
@@ -213,7 +213,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(engine.requests).toHaveLength(1)
     },
 
-  'a model that loads for long: headers after 5 s, signs of life, and then the answer':
+  'a stream of a slowly loading model has headers after 5 s, heartbeats, and then the answer':
     ({ call, end, heartbeat }) =>
     async (serve) => {
       const { engine, signals, load } = loadingEngine(words(3))
@@ -240,7 +240,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(wordsIn(await whole.text())).toEqual(words(3))
     },
 
-  'a model that loads for long and then fails is a frame that says so':
+  'a model that fails after a slow load is an error frame':
     ({ call, died: body, end }) =>
     async (serve) => {
       const { engine, signals, load } = loadingEngine(died)

@@ -5,6 +5,6 @@ import { conformanceSuite } from './suite.ts'
 conformanceSuite('Koa', (llm, authenticate) => {
   const router = llmRouter(llm, { unknownRoutes: 'error', authenticate })
   const app = new Koa().use(router.routes()).use(router.allowedMethods())
-  app.silent = true // Koa prints that a client has left.
+  app.silent = true // Otherwise Koa prints an error when a client disconnects.
   return app.callback()
 })

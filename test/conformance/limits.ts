@@ -1,4 +1,4 @@
-/** Limits as callers see them: the same state in the headers of each API, and each API's own errors. */
+/** Rate limits, spending limits and full queues: the headers and errors of each API. */
 import type { Caller, DialectName } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, vi } from 'vitest'
@@ -8,49 +8,49 @@ import type { Check } from './suite.ts'
 
 type LimitName = 'requests' | 'tokens'
 
-/** A dialect, as far as limits show in it. */
-interface Spoken {
+/** Requests, rate limit headers and errors of a dialect. */
+interface DialectCase {
   readonly path: string
   readonly body: object
-  /** All that is answered by a model. */
-  readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
-  /** A request that costs nothing. */
-  readonly free: readonly (string | Pick<Spoken, 'path' | 'body'>)[]
+  /** Requests to the other inference routes. */
+  readonly others: readonly Pick<DialectCase, 'path' | 'body'>[]
+  /** Requests that cost nothing, so that a key at its spending limit may send them. */
+  readonly free: readonly (string | Pick<DialectCase, 'path' | 'body'>)[]
   readonly headers: (name: LimitName) => {
     readonly limit: string
     readonly remaining: string
     readonly reset: string
   }
-  /** Parses the header's time until the limit is full again. */
+  /** Parses the reset header and returns the time until the limit is full again, in ms. */
   readonly untilFull: (reset: string) => number
   readonly refused: (name: LimitName | 'concurrent', message: unknown) => object
   readonly spent: { readonly status: number; readonly body: (message: string) => object }
   readonly busy: { readonly status: number; readonly body: object }
 }
 
-const usualHeaders: Spoken['headers'] = (name) => ({
+const usualHeaders: DialectCase['headers'] = (name) => ({
   limit: `x-ratelimit-limit-${name}`,
   remaining: `x-ratelimit-remaining-${name}`,
   reset: `x-ratelimit-reset-${name}`,
 })
 
-/** As Go writes it: `12ms`, `1s`, `6m0s`. */
+/** Parses a duration in Go's format, such as `12ms`, `1s` or `6m0s`, to ms. */
 function durationOf(reset: string): number {
   const [, milliseconds, minutes = 0, seconds] = /^(?:(\d+)ms|(?:(\d+)m)?(\d+(?:\.\d+)?)s)$/.exec(reset) ?? []
   return milliseconds ? Number(milliseconds) : Number(minutes) * 60_000 + Number(seconds) * 1_000
 }
 
 const message = expect.stringMatching(/./)
-const anthropicError = (type: string, said: unknown, details?: object) => ({
+const anthropicError = (type: string, text: unknown, details?: object) => ({
   type: 'error',
-  error: { type, message: said, ...(details && { details }) },
+  error: { type, message: text, ...(details && { details }) },
   request_id: expect.stringMatching(/^req_.+/),
 })
-const openaiError = (type: string, code: string, said: unknown) => ({
-  error: { message: said, type, param: null, code },
+const openaiError = (type: string, code: string, text: unknown) => ({
+  error: { message: text, type, param: null, code },
 })
 
-const dialects: Readonly<Record<DialectName, Spoken>> = {
+const dialects: Readonly<Record<DialectName, DialectCase>> = {
   ollama: {
     path: '/api/chat',
     body: hello,
@@ -62,8 +62,8 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
     free: ['/api/tags', '/api/ps', '/api/version', { path: '/api/show', body: { model: 'tiny' } }],
     headers: usualHeaders,
     untilFull: durationOf,
-    refused: (_name, said) => ({ error: said }),
-    spent: { status: 429, body: (said) => ({ error: said }) },
+    refused: (_name, text) => ({ error: text }),
+    spent: { status: 429, body: (text) => ({ error: text }) },
     busy: { status: 503, body: { error: message } },
   },
   openai: {
@@ -77,9 +77,9 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
     free: ['/v1/models', '/v1/models/tiny'],
     headers: usualHeaders,
     untilFull: durationOf,
-    refused: (name, said) =>
-      openaiError(name === 'concurrent' ? 'requests' : name, 'rate_limit_exceeded', said),
-    spent: { status: 429, body: (said) => openaiError('insufficient_quota', 'insufficient_quota', said) },
+    refused: (name, text) =>
+      openaiError(name === 'concurrent' ? 'requests' : name, 'rate_limit_exceeded', text),
+    spent: { status: 429, body: (text) => openaiError('insufficient_quota', 'insufficient_quota', text) },
     busy: { status: 503, body: openaiError('server_error', 'server_overloaded', message) },
   },
   anthropic: {
@@ -96,11 +96,11 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
       expect(reset).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
       return Date.parse(reset) - Date.now()
     },
-    refused: (_name, said) => anthropicError('rate_limit_error', said),
+    refused: (_name, text) => anthropicError('rate_limit_error', text),
     spent: {
       status: 400,
-      body: (said) =>
-        anthropicError('invalid_request_error', `You have reached your specified API usage limits. ${said}`, {
+      body: (text) =>
+        anthropicError('invalid_request_error', `You have reached your specified API usage limits. ${text}`, {
           error_code: 'api_key_spend_limit_reached',
         }),
     },
@@ -108,13 +108,13 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
   },
 }
 
-const post = (url: string, { path, body }: Pick<Spoken, 'path' | 'body'>, headers: object = {}) =>
+const post = (url: string, { path, body }: Pick<DialectCase, 'path' | 'body'>, headers: object = {}) =>
   fetch(url + path, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) })
 
 const limitedTo = (limits: Caller['limits']) => ({ caller: (): Caller => ({ id: 'ada', limits }) })
 
 const onEveryAnswer =
-  (dialect: Spoken): Check =>
+  (dialect: DialectCase): Check =>
   async (serve) => {
     const url = await serve(
       scriptedEngine('Hello there.'),
@@ -126,24 +126,24 @@ const onEveryAnswer =
     let left = 60
     for (const call of asked) {
       const response = await post(url, call)
-      const said = (name: LimitName, what: 'limit' | 'remaining' | 'reset'): string =>
+      const header = (name: LimitName, what: 'limit' | 'remaining' | 'reset'): string =>
         String(response.headers.get(dialect.headers(name)[what]))
 
       expect([call.path, response.status]).toEqual([call.path, 200])
-      expect([said('requests', 'limit'), said('tokens', 'limit')]).toEqual(['60', '60000'])
-      expect(Number(said('requests', 'remaining'))).toBe(--left)
-      expect(Number(said('tokens', 'remaining'))).toBeLessThan(60_000)
-      expect(said('tokens', 'remaining')).toMatch(/^\d+$/)
-      // A second for each request; an answer took a moment, and a timestamp has whole seconds.
-      const untilFull = dialect.untilFull(said('requests', 'reset'))
+      expect([header('requests', 'limit'), header('tokens', 'limit')]).toEqual(['60', '60000'])
+      expect(Number(header('requests', 'remaining'))).toBe(--left)
+      expect(Number(header('tokens', 'remaining'))).toBeLessThan(60_000)
+      expect(header('tokens', 'remaining')).toMatch(/^\d+$/)
+      // Each request adds 1 s. The bounds allow for slow answers and for timestamps in whole seconds.
+      const untilFull = dialect.untilFull(header('requests', 'reset'))
       expect(untilFull).toBeGreaterThan((60 - left - 1) * 1_000 - 1_000)
       expect(untilFull).toBeLessThanOrEqual((60 - left) * 1_000 + 1_000)
       await response.text()
     }
   }
 
-const toNobodyElse =
-  (dialect: Spoken): Check =>
+const noHeadersWithoutLimits =
+  (dialect: DialectCase): Check =>
   async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'), { caller: () => ({ id: 'ada' }) })
 
@@ -154,11 +154,11 @@ const toNobodyElse =
   }
 
 const refused =
-  (dialect: Spoken): Check =>
+  (dialect: DialectCase): Check =>
   async (serve) => {
     for (const [limits, name] of [
       [{ requestsPerMinute: 1 }, 'requests'],
-      // With fewer tokens than an answer reserves, the first request takes all.
+      // The limit is below what one answer reserves, so the first request takes all of it.
       [{ requestsPerMinute: 60, tokensPerMinute: 10 }, 'tokens'],
     ] as const) {
       let isDone = (): void => {}
@@ -190,7 +190,7 @@ const refused =
   }
 
 const tooManyAtOnce =
-  (dialect: Spoken): Check =>
+  (dialect: DialectCase): Check =>
   async (serve) => {
     let isDone = (): void => {}
     const running = new Promise<string>((resolve) => {
@@ -205,7 +205,7 @@ const tooManyAtOnce =
       const response = await post(url, { ...dialect, body: { ...dialect.body, stream } })
       const { headers } = response
 
-      // Nobody knows when the other ends.
+      // The end of the running request is unknown, so the wait is a fixed second.
       expect([headers.get('retry-after'), headers.get('retry-after-ms')]).toEqual(['1', '1000'])
       expect(headers.get(dialect.headers('requests').remaining)).toBe('59')
       const text = /limit of 1 requests at the same time/
@@ -218,7 +218,7 @@ const tooManyAtOnce =
   }
 
 const spent =
-  (dialect: Spoken): Check =>
+  (dialect: DialectCase): Check =>
   async (_serve, start) => {
     const engine = scriptedEngine('Hello there.')
     const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
@@ -233,10 +233,10 @@ const spent =
       for (const stream of [false, true]) {
         const response = await post(url, { ...dialect, body: { ...dialect.body, stream } }, key)
 
-        const said = (await response.json()) as { error: string | { message: string } }
-        const text = typeof said.error === 'string' ? said.error : said.error.message
+        const body = (await response.json()) as { error: string | { message: string } }
+        const text = typeof body.error === 'string' ? body.error : body.error.message
         const words = text.slice(text.indexOf('The key'))
-        expect(said).toEqual(dialect.spent.body(words))
+        expect(body).toEqual(dialect.spent.body(words))
         expect(words).toContain('"team-a"')
         if (period === 'lifetime') expect(words).not.toContain('resumes')
         else
@@ -259,7 +259,7 @@ const spent =
     expect(engine.requests).toEqual([])
   }
 
-/** Tokens are counted under requests per minute of their own. */
+/** Checks that token counting has a separate limit of requests per minute. */
 const countingApart: Check = async (serve) => {
   const { anthropic } = dialects
   const url = await serve(scriptedEngine('Hello there.'), limitedTo({ requestsPerMinute: 2 }))
@@ -283,7 +283,7 @@ const countingApart: Check = async (serve) => {
     anthropic.refused('requests', expect.stringMatching(/2 requests per minute/)),
   )
 
-  // And what is counted takes nothing from messages, which take nothing from it.
+  // Token counts do not use up the limit of messages, nor the other way round.
   for (const left of ['1', '0']) {
     const response = await post(url, anthropic)
     expect([response.status, response.headers.get(remaining)]).toEqual([200, left])
@@ -292,11 +292,11 @@ const countingApart: Check = async (serve) => {
   expect((await post(url, anthropic)).status).toBe(429)
 }
 
-/** So many are inside of the engine. */
-const places = 64
+/** Number of calls that the engine runs at once (permits of the queue). */
+const permits = 64
 
 const queueIsFull =
-  (dialect: Spoken): Check =>
+  (dialect: DialectCase): Check =>
   async (serve) => {
     let areDone = (): void => {}
     const running = new Promise<string>((resolve) => {
@@ -304,8 +304,8 @@ const queueIsFull =
     })
     const engine = scriptedEngine(() => running)
     const url = await serve(engine, { maxQueued: 0 })
-    const inside = Array.from({ length: places }, () => post(url, dialect))
-    await vi.waitFor(() => expect(engine.running).toBe(places), soon)
+    const inside = Array.from({ length: permits }, () => post(url, dialect))
+    await vi.waitFor(() => expect(engine.running).toBe(permits), soon)
 
     for (const stream of [false, true]) {
       const response = await post(url, { ...dialect, body: { ...dialect.body, stream } })
@@ -316,20 +316,20 @@ const queueIsFull =
       expect(response.status).toBe(dialect.busy.status)
     }
     areDone()
-    expect((await Promise.all(inside)).map(({ status }) => status)).toEqual(Array(places).fill(200))
+    expect((await Promise.all(inside)).map(({ status }) => status)).toEqual(Array(permits).fill(200))
     expect((await post(url, dialect)).status).toBe(200)
   }
 
 export function limitsOf<Name extends DialectName>(name: Name) {
   const dialect = dialects[name]
   return {
-    [`${name}:limits:on-every-answer`]: onEveryAnswer(dialect),
-    [`${name}:limits:to-nobody-else`]: toNobodyElse(dialect),
-    [`${name}:limits:refused`]: refused(dialect),
+    [`${name}:limits:headers-on-every-response`]: onEveryAnswer(dialect),
+    [`${name}:limits:no-headers-without-limits`]: noHeadersWithoutLimits(dialect),
+    [`${name}:limits:over-the-limit`]: refused(dialect),
     [`${name}:limits:too-many-at-once`]: tooManyAtOnce(dialect),
     ...(name === 'anthropic' && { 'anthropic:limits:counting-apart': countingApart }),
-    [`${name}:limits:spent`]: spent(dialect),
+    [`${name}:limits:spending-limit`]: spent(dialect),
     [`${name}:limits:queue-is-full`]: queueIsFull(dialect),
-    // That none is missing, and none too many, is a test.
+    // The suite tests that the ids of checks and requirements are the same, so the cast is safe.
   } as Readonly<Record<Extract<RequirementId, `${Name}:limits:${string}`>, Check>>
 }

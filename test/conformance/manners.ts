@@ -8,16 +8,17 @@ import { expect } from 'vitest'
 import { greeting, hello, json } from './calls.ts'
 import type { Check } from './suite.ts'
 
-/** A dialect, as far as manners show in it. */
-interface Spoken {
+/** Requests and errors of a dialect. */
+interface DialectCase {
   readonly path: string
   readonly body: object
-  /** Errors for an unknown caller, and for one without permission. */
+  /** Error for an unknown caller. */
   readonly unknown: object
+  /** Error for a caller without permission. */
   readonly refused: object
-  /** A request that names a model. */
-  readonly others: readonly Pick<Spoken, 'path' | 'body'>[]
-  /** Where the models are listed. */
+  /** Requests to other routes that name a model. */
+  readonly others: readonly Pick<DialectCase, 'path' | 'body'>[]
+  /** Path of the list of models. */
   readonly list: string
 }
 
@@ -31,7 +32,7 @@ const anthropicError = (type: string) => ({
   request_id: expect.stringMatching(/^req_.+/),
 })
 
-const dialects: Readonly<Record<DialectName, Spoken>> = {
+const dialects: Readonly<Record<DialectName, DialectCase>> = {
   ollama: {
     path: '/api/chat',
     body: { ...hello, stream: false },
@@ -70,14 +71,14 @@ const dialects: Readonly<Record<DialectName, Spoken>> = {
 const evil = 'https://evil.example'
 const local = 'http://localhost:5173'
 
-const call = (url: string, { path, body }: Spoken, headers: Record<string, string>) =>
+const call = (url: string, { path, body }: DialectCase, headers: Record<string, string>) =>
   fetch(url + path, { method: 'POST', headers: { ...json, ...headers }, body: JSON.stringify(body) })
 
-const askBeforehand = (url: string, { path }: Spoken, headers: Record<string, string>) =>
+const preflight = (url: string, { path }: DialectCase, headers: Record<string, string>) =>
   fetch(url + path, { method: 'OPTIONS', headers: { 'access-control-request-method': 'POST', ...headers } })
 
-/** Sends a custom `Host`, which `fetch` forbids. */
-function callHost(url: string, { path, body }: Spoken, host: string) {
+/** Sends a custom `Host` header, which `fetch` forbids. */
+function callHost(url: string, { path, body }: DialectCase, host: string) {
   return new Promise<{ readonly status: number | undefined; readonly body: unknown }>((resolve, reject) => {
     const call = request(url + path, { method: 'POST', headers: { ...json, host } })
     call.once('error', reject)
@@ -90,12 +91,12 @@ function callHost(url: string, { path, body }: Spoken, host: string) {
 
 const parsed = (body: string): unknown => (body === '' ? undefined : JSON.parse(body))
 
-/** Ollama responds without a body. */
-const refusedPage = ({ path, refused }: Spoken): object | undefined =>
+/** Body of the 403 for a disallowed origin or host. Ollama's has no body. */
+const refusedPage = ({ path, refused }: DialectCase): object | undefined =>
   path.startsWith('/api/') ? undefined : refused
 
-const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
-  'a call that came through a proxy is not one from this machine: 401': (dialect) => async (serve) => {
+const checks: Readonly<Record<string, (dialect: DialectCase) => Check>> = {
+  'without authentication, a call through a proxy gets a 401': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -108,7 +109,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(engine.requests).toEqual([])
   },
 
-  'a name that could be any machine is not this one: 403': (dialect) => async (serve) => {
+  'a call with the `Host` of another machine gets a 403': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -120,7 +121,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(engine.requests).toHaveLength(1)
   },
 
-  'with `auth: host`, nobody gets 401, a caller without the scope 403, and a known one the answer':
+  'with `auth: host`, an unknown caller gets a 401, and a caller without the scope a 403':
     (dialect) => async (serve) => {
       const engine = scriptedEngine('Hello there.')
       let caller: Caller | undefined
@@ -137,7 +138,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(engine.requests).toHaveLength(1)
     },
 
-  'with `auth: keys`, only a call with a good key gets an answer, in either header':
+  'with `auth: keys`, only calls with a valid key, in either header, are answered':
     (dialect) => async (_serve, start) => {
       const engine = scriptedEngine('Hello there.')
       const { url, llm } = await start(engine, { keys: true })
@@ -166,7 +167,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(engine.requests).toHaveLength(2)
     },
 
-  'a key for some models sees these only, and gets 403 for all others':
+  'a key that is limited to some models lists only these, and gets a 403 for others':
     (dialect) => async (_serve, start) => {
       const engine = scriptedEngine('Hello there.')
       const { url, llm } = await start(engine, { keys: true })
@@ -182,10 +183,10 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(await listed(own)).toHaveLength(1)
       expect(await listed(other)).toEqual([])
       expect((await call(url, dialect, { 'x-api-key': own })).status).toBe(200)
-      for (const asked of [dialect, ...dialect.others]) {
-        const response = await call(url, { ...dialect, ...asked }, { 'x-api-key': other })
-        expect([asked.path, response.status, await response.json()]).toEqual([
-          asked.path,
+      for (const route of [dialect, ...dialect.others]) {
+        const response = await call(url, { ...dialect, ...route }, { 'x-api-key': other })
+        expect([route.path, response.status, await response.json()]).toEqual([
+          route.path,
           403,
           dialect.refused,
         ])
@@ -193,24 +194,24 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
       expect(engine.requests).toHaveLength(1)
     },
 
-  'a page from this machine may send a key': (dialect) => async (_serve, start) => {
+  'a web page from this machine may send an API key': (dialect) => async (_serve, start) => {
     const { url, llm } = await start(scriptedEngine('Hello there.'), { keys: true })
     const { secret } = await llm.keys.create({ name: 'page' })
 
-    const asked = await askBeforehand(url, dialect, {
+    const allowed = await preflight(url, dialect, {
       origin: local,
       'access-control-request-headers': 'content-type,x-api-key',
     })
     const response = await call(url, dialect, { origin: local, 'x-api-key': secret })
     const elsewhere = await call(url, dialect, { origin: evil, 'x-api-key': secret })
 
-    expect(asked.status).toBe(204)
-    expect(asked.headers.get('access-control-allow-headers')).toContain('x-api-key')
+    expect(allowed.status).toBe(204)
+    expect(allowed.headers.get('access-control-allow-headers')).toContain('x-api-key')
     expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([200, local])
     expect(elsewhere.status).toBe(403)
   },
 
-  'a page on another origin gets nothing: 403, and nothing is asked': (dialect) => async (serve) => {
+  'a web page from another origin gets a 403, and no model is called': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -222,7 +223,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(engine.requests).toEqual([])
   },
 
-  'a page from this machine may call, and read the answer and its headers': (dialect) => async (serve) => {
+  'a web page from this machine may read the answer and its headers': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await call(url, dialect, { origin: local })
@@ -233,7 +234,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(response.headers.get('vary')).toContain('Origin')
   },
 
-  'a page from this machine may read an error, too': (dialect) => async (serve) => {
+  'a web page from this machine may read an error': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await call(url, { ...dialect, body: {} }, { origin: local })
@@ -242,11 +243,11 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(response.headers.get('access-control-allow-origin')).toBe(local)
   },
 
-  'a browser that asks beforehand is told what a page may send': (dialect) => async (serve) => {
+  'a preflight from this machine gets the allowed methods and headers': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const wanted = 'authorization,content-type,x-stainless-os'
 
-    const response = await askBeforehand(url, dialect, {
+    const response = await preflight(url, dialect, {
       origin: 'http://127.0.0.1:3000',
       'access-control-request-headers': wanted,
     })
@@ -257,7 +258,7 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     expect(response.headers.get('access-control-allow-headers')).toBe(wanted)
   },
 
-  'the prompt tokens that were reused are a header, whole and streamed': (dialect) => async (serve) => {
+  'reused prompt tokens are in a header, with and without `stream`': (dialect) => async (serve) => {
     const url = await serve(reusing)
 
     for (const stream of [false, true]) {
@@ -269,17 +270,17 @@ const checks: Readonly<Record<string, (dialect: Spoken) => Check>> = {
     }
   },
 
-  'a browser that asks for a page on another origin is told no': (dialect) => async (serve) => {
+  'a preflight from another origin gets a 403': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
-    const response = await askBeforehand(url, dialect, { origin: evil })
+    const response = await preflight(url, dialect, { origin: evil })
 
     expect(response.status).toBe(403)
     expect(response.headers.get('access-control-allow-origin')).toBeNull()
   },
 }
 
-/** Has read most of each prompt before. */
+/** An engine that reports 5 of 7 prompt tokens as reused. */
 const reusing: Engine = {
   ...scriptedEngine(''),
   async *generate({ model }) {
@@ -298,7 +299,7 @@ export const manners: Readonly<Record<string, Check>> = {
     ),
   ),
 
-  'openai: what several prompts reused is counted together, in a stream as far as it is known': async (
+  'openai: reused tokens of several prompts are added up, in a stream only those of the first prompt': async (
     serve,
   ) => {
     const url = await serve(reusing)

@@ -5,7 +5,7 @@ conformanceSuite(
   'Nest',
   (llm, caller) => nestHandler(llm, { unknownRoutes: 'error', ...(caller && { authenticate: caller }) }),
   {
-    'paths of models with dots, control characters and broken escapes: a 404':
-      'Express answers a path that cannot be percent-decoded with 400, in the words of Nest, before a controller is asked.',
+    'model paths with dots, control characters or broken escapes get a 404 (OpenAI API)':
+      'If a path cannot be percent-decoded, Express answers with 400 before any controller runs.',
   },
 )

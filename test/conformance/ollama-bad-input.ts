@@ -1,4 +1,4 @@
-/** Invalid and hostile bodies for the Ollama API: each is a 400 with a text as its `error`, and does not reach the engine. */
+/** Invalid and hostile bodies for the Ollama API. Each gets a 400, and none reaches the engine. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello } from './calls.ts'
@@ -6,9 +6,9 @@ import type { Check } from './suite.ts'
 
 type Path = Parameters<typeof callOllama>[1]
 type Body = Parameters<typeof callOllama>[2]
-/** Routes, error texts and bodies. */
+/** By name: the routes, the expected error text, and the bodies. */
 type Refused = Readonly<
-  Record<string, readonly [paths: readonly Path[], said: string | RegExp, ...bodies: Body[]]>
+  Record<string, readonly [paths: readonly Path[], error: string | RegExp, ...bodies: Body[]]>
 >
 
 const all: readonly Path[] = ['chat', 'generate', 'show', 'embed', 'embeddings']
@@ -19,13 +19,13 @@ const [chat, generate, show, embed, embeddings] = all.map((path) => [path]) as [
 ]
 const embedding: readonly Path[] = [...embed, ...embeddings]
 
-/** A question to all routes: what one of them does not know it ignores. */
+/** A body that is valid for all routes. Each route ignores the fields of the other routes. */
 const question = { ...hello, prompt: 'Hello', input: 'Hello' }
 const withFields = (fields: object): object => ({ ...question, ...fields })
 const withOptions = (options: object): object => withFields({ options })
 const tool = (fields: object): object => ({ type: 'function', function: { name: 'f', ...fields } })
 const message = (...fields: readonly unknown[]): object => ({ model: 'tiny', messages: fields })
-/** For numbers that no `JSON.stringify` writes. */
+/** Adds fields as JSON text, for numbers that `JSON.stringify` cannot write. */
 const raw = (fields: string): string => `${JSON.stringify(question).slice(0, -1)},${fields}}`
 const bytes = (...values: readonly (string | number)[]): Uint8Array<ArrayBuffer> =>
   new Uint8Array(
@@ -36,7 +36,7 @@ function forEach<const Item>(items: readonly Item[], rows: (item: Item) => Refus
   return Object.assign({}, ...items.map(rows))
 }
 
-/** Error of a field: this server's text, or Ollama's for a wrong type. */
+/** Matches the error for a field: the text of Modelmount, or Ollama's text for a wrong type. */
 function wrong(param: string): RegExp {
   const literal = (text: string): string => text.replaceAll(/[.[\]]/g, '\\$&')
   const field = literal(param.replaceAll(/\[\d+\]/g, ''))
@@ -73,7 +73,7 @@ const refused: Refused = {
     raw(`"options":${'{"a":'.repeat(129)}1${'}'.repeat(129)}`),
     '['.repeat(1_000_000),
   ],
-  'a body that is no object': [
+  'a body that is not an object': [
     all,
     /^json: cannot unmarshal \w+ into Go value of type api\.\w+Request$/,
     '"x"',
@@ -83,39 +83,39 @@ const refused: Refused = {
     '[{}]',
   ],
 
-  'a model that is no string': [
+  'a model that is not a string': [
     all,
     wrong('model'),
     ...[5, true, [], {}].map((model) => withFields({ model })),
   ],
-  'a model with a name of a megabyte': [
+  'a model name of one megabyte': [
     all,
     wrong('model'),
     withFields({ model: 'm'.repeat(2 ** 20) }),
     withFields({ model: '/'.repeat(2 ** 20) }),
   ],
-  'a model with a name that is half a character': [
+  'a model name with a lone surrogate': [
     all,
     'invalid model name',
     ...['\ud800', 'tiny:\udc00', 'a/\ud83d/b'].map((model) => withFields({ model })),
   ],
 
-  'a list of messages that is none': [
+  'messages that are not a list': [
     chat,
     wrong('messages'),
     ...['Hello', 5, true, {}].map((messages) => withFields({ messages })),
   ],
-  'a message that is no object': [
+  'a message that is not an object': [
     chat,
     wrong('messages[1]'),
     ...['Hello', 5, true, [], null].map((one) => message(...hello.messages, one)),
   ],
-  'a role that is no string': [
+  'a role that is not a string': [
     chat,
     wrong('messages[0].role'),
     ...[5, true, [], {}].map((role) => message({ role, content: 'Hello' })),
   ],
-  'a role of a megabyte': [
+  'a role of one megabyte': [
     chat,
     wrong('messages[0].role'),
     message({ role: 'r'.repeat(2 ** 20), content: 'Hello' }),
@@ -135,7 +135,7 @@ const refused: Refused = {
       ...['x', 5, true, {}].map((one) => message({ content: 'Hello', [field]: one })),
     ],
   })),
-  '10,001 messages and more': [
+  '10,001 messages or more': [
     chat,
     wrong('messages'),
     withFields({ messages: Array(10_001).fill(hello.messages[0]) }),
@@ -147,7 +147,7 @@ const refused: Refused = {
     ...['x', 5, true, {}].map((tools) => withFields({ tools })),
     withFields({ tools: Array(1_025).fill(tool({})) }),
   ],
-  'a tool that is none': [
+  'a tool that is not an object': [
     chat,
     wrong('tools[1]'),
     ...['x', 5, true, [], null].map((one) => withFields({ tools: [tool({}), one] })),
@@ -180,7 +180,7 @@ const refused: Refused = {
       message({ role: 'assistant', tool_calls: [one] }),
     ),
   ],
-  'a tool call with arguments that are no object': [
+  'a tool call with arguments that are not an object': [
     chat,
     wrong('messages[0].tool_calls[0].function.arguments'),
     ...['{}', 5, true, []].map((one) =>
@@ -188,7 +188,7 @@ const refused: Refused = {
     ),
   ],
   ...forEach(['tool_name', 'tool_call_id'], (field) => ({
-    [`a result with \`${field}\` of a wrong type`]: [
+    [`a tool message with \`${field}\` of a wrong type`]: [
       chat,
       wrong(`messages[0].${field}`),
       ...[5, true, [], {}].map((one) => message({ role: 'tool', content: '5', [field]: one })),
@@ -202,7 +202,7 @@ const refused: Refused = {
       ...[5, true, [], {}, ['Hello']].map((one) => withFields({ [field]: one })),
     ],
   })),
-  'a raw that is no boolean': [
+  'a `raw` that is not a boolean': [
     generate,
     wrong('raw'),
     ...['true', 1, [], {}].map((one) => withFields({ raw: one })),
@@ -212,12 +212,12 @@ const refused: Refused = {
     wrong('images'),
     ...['x', 5, true, {}].map((images) => withFields({ images })),
   ],
-  'a context of a wrong type': [
+  'a `context` of a wrong type': [
     generate,
     wrong('context'),
     ...['x', 5, true, {}].map((context) => withFields({ context })),
   ],
-  'a context with what is no token': [
+  'a `context` with a value that is not a token id': [
     generate,
     wrong('context'),
     ...[-1, 1.5, 2 ** 31, '5', null, true, [], {}].map((one) => withFields({ context: [1, one] })),
@@ -225,29 +225,29 @@ const refused: Refused = {
   ],
 
   ...forEach(['stream', 'truncate', 'shift', 'logprobs', '_debug_render_only'], (field) => ({
-    [`a \`${field}\` that is no boolean`]: [
+    [`a \`${field}\` that is not a boolean`]: [
       asking,
       wrong(`${field}`),
       ...['true', '', 1, 0, [], {}].map((one) => withFields({ [field]: one })),
     ],
   })),
-  'a `top_logprobs` that is no whole number up to 20': [
+  'a `top_logprobs` that is not an integer from 0 to 20': [
     asking,
     /^(top_logprobs must be between 0 and 20$|json: cannot unmarshal \w+ (\S+ )?into Go struct field \w+\.top_logprobs of type int$)/,
     ...['5', true, [], {}, -1, 21, 1.5, 1e300].map((top_logprobs) => withFields({ top_logprobs })),
     raw('"top_logprobs":1e999'),
   ],
-  'a format that is none of ours': [
+  'an unsupported format': [
     asking,
     /^invalid format: .*; expected "json" or a valid JSON Schema object$/,
     ...['xml', 5, true, [], '\ud800'].map((format) => withFields({ format })),
   ],
-  'a think that is none': [
+  'an invalid `think`': [
     asking,
     /^(invalid think value: |think must be a boolean or string )/,
     ...['maybe', '', 1, [], {}].map((think) => withFields({ think })),
   ],
-  'a keep_alive that is no time': [
+  'an invalid `keep_alive`': [
     asking,
     /^(time: (invalid duration|missing unit in duration|unknown unit) |Unsupported type: ')/,
     ...['300', '5 minutes', '', '-', '1e3s', 'Infinity', '1'.repeat(2 ** 20), true, [], {}].map(
@@ -256,13 +256,13 @@ const refused: Refused = {
     withFields({ keep_alive: '9'.repeat(90).concat('h') }),
   ],
 
-  'options that are none': [
+  'options that are not an object': [
     asking,
     wrong('options'),
     ...['x', 5, true, []].map((options) => withFields({ options })),
   ],
   ...forEach([...numbers, ...integers, ...moreIntegers], (name) => ({
-    [`a \`${name}\` that is no number`]: [
+    [`a \`${name}\` that is not a number`]: [
       asking,
       wrong(`options.${name}`),
       ...['1', '', true, [], [1], {}].map((one) => withOptions({ [name]: one })),
@@ -270,7 +270,7 @@ const refused: Refused = {
       raw(`"options":{"${name}":1e999}`),
       raw(`"options":{"${name}":-1e999}`),
     ],
-    [`a \`${name}\` that nothing can hold`]: [
+    [`a \`${name}\` that is too large`]: [
       asking,
       wrong(`options.${name}`),
       raw(`"options":{"${name}":1e300}`),
@@ -278,7 +278,7 @@ const refused: Refused = {
       raw(`"options":{"${name}":${2n ** 63n}}`),
     ],
   })),
-  'a `use_mmap` that is no boolean': [
+  'a `use_mmap` that is not a boolean': [
     asking,
     wrong('options.use_mmap'),
     ...['true', 1, [], {}].map((use_mmap) => withOptions({ use_mmap })),
@@ -304,7 +304,7 @@ const refused: Refused = {
       ],
     }),
   ),
-  'a `typical_p` that means something': [
+  'a `typical_p` other than 1': [
     asking,
     wrong('options.typical_p'),
     ...[0.5, 0, 1e308, '1', true].map((typical_p) => withOptions({ typical_p })),
@@ -316,7 +316,7 @@ const refused: Refused = {
     withOptions({ stop: Array(65).fill('a') }),
     withOptions({ stop: Array(900_000).fill('a') }),
   ],
-  'a stop sequence that cannot be': [
+  'an invalid stop sequence': [
     asking,
     wrong('options.stop[1]'),
     ...[5, null, true, [], {}, '\ud800', 'a\udc69b', 'a'.repeat(1_025)].map((one) =>
@@ -324,44 +324,44 @@ const refused: Refused = {
     ),
   ],
 
-  'an input that is no text': [
+  'an embedding input that is not text': [
     embed,
     'invalid input',
     ...[5, true, {}, [5], ['a', null], [['a']], [{}], Array(100_000).fill({})].map((input) =>
       withFields({ input }),
     ),
   ],
-  'more inputs than anybody has': [embed, 'invalid input', withFields({ input: Array(10_001).fill('a') })],
-  'dimensions that are no number': [
+  '10,001 embedding inputs': [embed, 'invalid input', withFields({ input: Array(10_001).fill('a') })],
+  'dimensions that are not a number': [
     embed,
     wrong('dimensions'),
     ...['8', true, [], {}].map((dimensions) => withFields({ dimensions })),
     raw('"dimensions":1e999'),
   ],
-  'a prompt to embed that is no text': [
+  'an embedding prompt that is not text': [
     embeddings,
     wrong('prompt'),
     ...[5, true, [], {}, ['Hello']].map((prompt) => withFields({ prompt })),
   ],
-  'a keep_alive or options to embed that are none': [
+  'an invalid `keep_alive` or option of an embedding request': [
     embedding,
     /^(time: invalid duration "soon"|option "num_ctx" must be of type integer|.* field \w+\.options of type .*)$/,
     ...[{ keep_alive: 'soon' }, { options: [] }, { options: { num_ctx: 'x' } }].map(withFields),
   ],
 
   ...forEach(['name', 'system', 'template'], (field) => ({
-    [`a \`${field}\` to show of a wrong type`]: [
+    [`a \`${field}\` of a wrong type in show`]: [
       show,
       wrong(`${field}`),
       ...[5, true, [], {}].map((one) => ({ model: 'tiny', [field]: one })),
     ],
   })),
-  'a verbose that is no boolean': [
+  'a `verbose` that is not a boolean': [
     show,
     wrong('verbose'),
     ...['true', 1, [], {}].map((verbose) => ({ model: 'tiny', verbose })),
   ],
-  'options to show of a wrong type': [
+  'options of a wrong type in show': [
     show,
     wrong('options'),
     ...['x', 5, true, []].map((options) => ({ model: 'tiny', options })),
@@ -369,8 +369,8 @@ const refused: Refused = {
 }
 
 const refusals: Record<string, Check> = Object.fromEntries(
-  Object.entries(refused).map(([what, [paths, said, ...bodies]]) => [
-    `to Ollama's API, ${what}: a 400 that says so`,
+  Object.entries(refused).map(([what, [paths, expected, ...bodies]]) => [
+    `rejected with 400: ${what} (Ollama API)`,
     async (serve) => {
       const engine = scriptedEngine('Hello there.')
       const url = await serve(engine)
@@ -380,7 +380,7 @@ const refusals: Record<string, Check> = Object.fromEntries(
           const response = await callOllama(url, path, body)
 
           const { error } = (await response.clone().json()) as { error: string }
-          expect(error).toMatch(said)
+          expect(error).toMatch(expected)
           expect(error).not.toMatch(/Invalid input|Too (big|small)/)
           expect(error.length).toBeLessThan(300)
           await expectOllamaError(response, 400)
@@ -394,7 +394,7 @@ const refusals: Record<string, Check> = Object.fromEntries(
 export const badInput: Record<string, Check> = {
   ...refusals,
 
-  "to Ollama's API, half a million fields that nobody knows: ignored": async (serve) => {
+  '450,000 unknown fields are ignored (Ollama API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const fields = Array.from({ length: 450_000 }, (_, index) => `"Field${index}":1`)
@@ -405,7 +405,7 @@ export const badInput: Record<string, Check> = {
     expect(engine.requests).toHaveLength(1)
   },
 
-  "to Ollama's API, `__proto__` and the like: they are no fields": async (serve) => {
+  '`__proto__` and similar keys are not read as fields (Ollama API)': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 

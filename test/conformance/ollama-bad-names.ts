@@ -1,4 +1,4 @@
-/** Invalid and hostile names for the routes that change models: each is a 4xx, and the files on disk stay the same. */
+/** Invalid requests to routes that change models. Each gets a 400, and no file on disk changes. */
 import { readdirSync } from 'node:fs'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -9,7 +9,7 @@ import type { Check, Serve } from './suite.ts'
 type Body = string | Uint8Array<ArrayBuffer> | object
 type Sent = readonly [call: `${'POST' | 'DELETE' | 'HEAD'} /api/${string}`, body?: Body]
 
-/** The fields that are names of models, with what a route wants beside them. */
+/** By route: the fields that hold a model name, each with the other required fields of the request. */
 const named = {
   'POST /api/create': [
     ['model', { from: 'made' }],
@@ -103,7 +103,7 @@ const badCreates: readonly object[] = [
   { from: 'made', template: '{{ .Prompt' },
 ]
 
-/** Checks that each is rejected with a text as its `error`, and that the folder stays the same. */
+/** Checks that each request gets a 400 with an error text, and that the model folder stays the same. */
 const refusing =
   (...sent: readonly Sent[]): Check =>
   async (serve) => {
@@ -132,23 +132,23 @@ async function made(serve: Serve) {
 }
 
 export const badNamesAndBodies: Readonly<Record<string, Check>> = {
-  'names that lead elsewhere, in every route that takes one': refusing(
+  'rejected with 400: invalid model names, in every route with a model name (Ollama API)': refusing(
     ...calls.flatMap((call) =>
       named[call].flatMap(([field, beside]) =>
         badNames.map((name): Sent => [call, { ...beside, [field]: name }]),
       ),
     ),
   ),
-  'digests that lead elsewhere': refusing(
+  'rejected with 400: invalid digests (Ollama API)': refusing(
     ...badDigests.flatMap((digest): Sent[] => [
       [`HEAD /api/blobs/${digest}`],
       [`POST /api/blobs/${digest}`, 'bytes'],
     ]),
   ),
-  'bodies that ask nothing of what changes the models': refusing(
+  'rejected with 400: invalid bodies for routes that change models (Ollama API)': refusing(
     ...calls.flatMap((call) => badBodies.map((body): Sent => [call, body])),
   ),
-  'models that cannot be made': refusing(
+  'rejected with 400: invalid create requests (Ollama API)': refusing(
     ...badCreates.map((body): Sent => ['POST /api/create', { model: 'other', ...body }]),
   ),
 }

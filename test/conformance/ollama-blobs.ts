@@ -1,4 +1,4 @@
-/** Files on their way to a model, which are larger than any other body. */
+/** Uploads of blobs (model files), which may be larger than any other request body. */
 import { readdirSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import type { Check, Given, InFront } from './suite.ts'
 
 const mayChange = (models = folderOf({})): Given => ({ models, scopes: ['inference', 'models'] })
 
-/** Address of a blob that does not exist. */
+/** URL of the blob with the digest of these bytes. */
 const addressOf = (url: string, bytes: Uint8Array): string => `${url}/api/blobs/${digestOf(bytes)}`
 
 export const blobs = {
@@ -48,7 +48,7 @@ export const blobs = {
     await expectOllamaError(responses[1] as Response, 400, expect.stringContaining('before the body parser'))
   },
 
-  'ollama:blobs:client-leaves': async (serve) => {
+  'ollama:blobs:client-disconnects': async (serve) => {
     const models = folderOf({})
     const url = await serve(scriptedEngine(''), mayChange(models))
     const bytes = new Uint8Array(1_000_000)

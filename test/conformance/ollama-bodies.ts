@@ -1,4 +1,4 @@
-/** Bodies, model names and errors of the Ollama API. */
+/** Checks of request bodies, model names and errors in the Ollama API. */
 import { LlmError } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -8,7 +8,7 @@ import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
 export const bodies = {
-  'ollama:transport:content-type-has-no-say': async (serve) => {
+  'ollama:transport:content-type-is-ignored': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'nonsense']) {
@@ -18,7 +18,7 @@ export const bodies = {
     }
   },
 
-  'ollama:transport:accept-has-no-say': async (serve) => {
+  'ollama:transport:accept-is-ignored': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const streamed = await chat(url, hello, { accept: 'application/json' })

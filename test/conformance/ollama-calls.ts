@@ -1,4 +1,4 @@
-/** Calls to the Ollama API, engines that it can be shown with, and models that lie in a folder. */
+/** Helpers for checks of the Ollama API: calls, engines, and folders with models. */
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -45,7 +45,7 @@ type Piece = Extract<GenerateEvent, { type: 'text' | 'reasoning' }>
 export const text = (text: string): Piece => ({ type: 'text', text, tokens: 1 })
 export const thought = (text: string): Piece => ({ type: 'reasoning', text, tokens: 1 })
 
-/** Says what a script cannot: thoughts, token ids, and how long it took. */
+/** An engine with fixed events, including token ids and timings that `scriptedEngine()` cannot report. */
 export function engineOf(
   pieces: readonly Piece[],
   end: Partial<Extract<GenerateEvent, { type: 'end' }>> = {},
@@ -88,7 +88,7 @@ export function loader() {
   return { engine: { ...engine, load, unload }, told }
 }
 
-/** Knows no model at all. */
+/** An engine for which every model is missing. */
 export function nobody(): Engine {
   const fail = async (model: string): Promise<never> => {
     throw new LlmError('not_found', `model "${model}" not found`, { param: 'model', model })
@@ -110,7 +110,7 @@ export const isLoaded = (name: string, expiresAt: LoadedModel['expiresAt']): Loa
   expiresAt,
 })
 
-/** A folder of models, until the test is over. */
+/** Creates a folder of models that exists until the test ends. */
 export function folderOf(
   files: Readonly<Record<string, readonly [content: Buffer, modifiedAt: string]>>,
 ): string {
@@ -136,7 +136,7 @@ export const conversations = (engine: ScriptedEngine) =>
     ]),
   )
 
-/** A call that is answered, and what the model was asked by it. */
+/** Sends a call, expects a 200, and resolves with the request that reached the engine. */
 export async function asked(
   url: string,
   { requests }: { readonly requests: readonly GenerateRequest[] },
@@ -147,7 +147,7 @@ export async function asked(
   return requests.at(-1) as GenerateRequest
 }
 
-/** The middle of a list, and the last of it. */
+/** Splits a list into its last item and the items before it. */
 export function endOf<T>(items: readonly T[]): readonly [before: readonly T[], last: T] {
   return [items.slice(0, -1), items.at(-1) as T]
 }

@@ -1,4 +1,4 @@
-/** Vectors in the Ollama API. */
+/** Checks of embeddings in the Ollama API. */
 
 import { LlmError } from '@modelmount/core'
 import type { EmbedRequest } from '@modelmount/core/engine'
@@ -12,7 +12,7 @@ import type { Check } from './suite.ts'
 const embed = (url: string, body: string | object) => callOllama(url, 'embed', body)
 const legacy = (url: string, body: string | object) => callOllama(url, 'embeddings', body)
 
-/** Tells what it was asked to embed. */
+/** An engine that records embedding requests. */
 function embedder() {
   const told: Omit<EmbedRequest, 'model'>[] = []
   const engine = scriptedEngine('')
@@ -70,7 +70,7 @@ export const embedding = {
     expect(told[0]?.inputs).toEqual(['b', 'a', 'b'])
   },
 
-  'ollama:embed:nothing': async (serve) => {
+  'ollama:embed:no-input': async (serve) => {
     const { engine, told } = loader()
     const url = await serve(engine)
 

@@ -1,4 +1,4 @@
-/** Version and models of the Ollama API. */
+/** Checks of the version and of the model routes in the Ollama API. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { gapModel } from '../support/made-models.ts'
@@ -8,7 +8,7 @@ import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
 export const models = {
-  'ollama:home:says-that-it-runs': async (serve) => {
+  'ollama:home:text': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const got = await fetch(url)

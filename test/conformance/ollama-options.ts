@@ -1,4 +1,4 @@
-/** Options of the Ollama API. */
+/** Checks of options, reasoning and keep-alive in the Ollama API. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, said, wholeOf } from './calls.ts'
@@ -45,7 +45,7 @@ export const options = {
       }
   },
 
-  'ollama:think:anything-else': async (serve) => {
+  'ollama:think:invalid': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const think of ['maybe', 'High', '', 'true', 1, 0, [], {}])
@@ -58,7 +58,7 @@ export const options = {
       )
   },
 
-  'ollama:think:cannot': async (serve) => {
+  'ollama:think:model-without-reasoning': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'plain.gguf': [plain, '2026-01-01'] }) })
 
@@ -245,7 +245,7 @@ export const options = {
     expect((await asked(url, engine, withOptions({ stop: ['\n', '', 'END'] }))).stop).toEqual(['\n', 'END'])
     for (const stop of [[''], ['', '']])
       expect(await asked(url, engine, withOptions({ stop }))).not.toHaveProperty('stop')
-    // In place of the model's own.
+    // The empty list replaces the stop sequences of the model.
     expect((await asked(url, engine, withOptions({ stop: [] }))).stop).toEqual([])
   },
 
@@ -301,7 +301,7 @@ export const options = {
       expect((await asked(url, engine, body)).load).toEqual({})
   },
 
-  'ollama:keep-alive:anything-else': async (serve) => {
+  'ollama:keep-alive:invalid': async (serve) => {
     const { engine, told } = loader()
     const url = await serve(engine)
 

@@ -1,4 +1,4 @@
-/** Fifteen common faults of servers with the Ollama API. */
+/** Fifteen points in which servers with the Ollama API often differ from Ollama. */
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import {
@@ -109,7 +109,7 @@ export const points = {
 
     for (const body of [question, hello])
       expect(await asked(url, engine, body)).toMatchObject({ reasoning: true })
-    // There the template decides; in Anthropic's API, the request.
+    // In chat completions the template decides about reasoning, in Anthropic's API the request.
     for (const [path, body, reasoning] of [
       ['chat/completions', hello, 'auto'],
       ['messages', { ...hello, max_tokens: 9 }, false],

@@ -1,4 +1,4 @@
-/** A minimal request to every route of the Ollama API, also to those that are rejected on purpose. */
+/** A minimal request to every route of the Ollama API, including routes that always respond with an error. */
 import { createHash } from 'node:crypto'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -11,7 +11,7 @@ type Asked = readonly [
   call: `${'GET' | 'HEAD' | 'POST' | 'DELETE'} /${string}`,
   body: object | Uint8Array<ArrayBuffer> | undefined,
   status: number,
-  /** Fields or text of the response, or of its last line. */
+  /** Expected fields of the last line of the response, or its exact text. */
   said?: object | string,
 ]
 
@@ -21,7 +21,7 @@ export const digestOf = (bytes: Uint8Array): string =>
 const file = new Uint8Array(plain)
 const digest = digestOf(file)
 
-/** A model of the store's own, named `made`. */
+/** Calls that create the model `made` in the store. */
 export const making: readonly Asked[] = [
   [`POST /api/blobs/${digest}`, file, 201],
   ['POST /api/create', { model: 'made', files: { 'made.gguf': digest } }, 200, { status: 'success' }],
@@ -32,7 +32,7 @@ const models = (): Given => ({
   scopes: ['inference', 'models'],
 })
 
-/** The calls one after the other, each with its answer. */
+/** A check that sends the calls in order and compares each response. */
 const asking =
   (...calls: readonly Asked[]): Check =>
   async (serve) => {
@@ -54,7 +54,7 @@ export async function expectAnswers(url: string, calls: readonly Asked[]): Promi
   }
 }
 
-/** A name in an unreachable registry. */
+/** A model name in an unreachable registry. */
 export const unreachable = '127.0.0.1:1/team/tiny'
 const some = expect.anything()
 const nothing = ''
@@ -169,7 +169,7 @@ export const routes = {
     ['GET /v1/models/tiny', undefined, 200, { object: 'model' }],
     ['POST /v1/messages', { ...hello, max_tokens: 9 }, 200, { type: 'message' }],
   ),
-  'ollama:routes:not-here': asking(
+  'ollama:routes:unknown': asking(
     ['POST /api/tokenize', {}, 404, '404 page not found'],
     ['GET /api/nope', undefined, 404, '404 page not found'],
   ),

@@ -1,4 +1,4 @@
-/** Tools, formats, logprobs and infill of the Ollama API. */
+/** Checks of tools, formats, logprobs and infill in the Ollama API. */
 import { LlmError } from '@modelmount/core'
 import { type SampledToken, toTemplateMessages } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
@@ -30,7 +30,7 @@ const weather = { type: 'function', function: { name: 'weather', description: 'B
 const now = { type: 'function', function: { name: 'now' } }
 const tools = [weather, now]
 
-/** A text, and two calls with the second in pieces. */
+/** Script with a text and two tool calls. The arguments of the second call come in pieces. */
 const calling = [
   'Wait.',
   { call: 'weather', id: 'call_a', arguments: { city: 'Paris', at: [1.5, null] } },
@@ -100,7 +100,7 @@ export const tooling = {
     expect(done_reason).toBe('stop')
   },
 
-  'ollama:tools:broken-off': async (serve) => {
+  'ollama:tools:incomplete-call': async (serve) => {
     const url = await serve(scriptedEngine(calling))
     const short = { ...hello, tools, options: { num_predict: 3 } }
 
@@ -166,7 +166,7 @@ export const tooling = {
     ])
   },
 
-  'ollama:tools:cannot': async (serve) => {
+  'ollama:tools:model-without-tools': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { models: folderOf({ 'plain.gguf': [plain, '2026-01-01'] }) })
     const body = { ...hello, model: 'plain' }
@@ -199,7 +199,7 @@ export const tooling = {
     expect(JSON.stringify(given)).toContain('{"b":{"type":"string"},"a":')
   },
 
-  'ollama:format:anything-else': async (serve) => {
+  'ollama:format:invalid': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -257,7 +257,7 @@ export const tooling = {
     expect(best.logprobs[0]).toEqual({ ...told('Hm'), top_logprobs: [top] })
   },
 
-  'ollama:logprobs:only-if-asked': async (serve) => {
+  'ollama:logprobs:only-if-requested': async (serve) => {
     const engine = scriptedEngine(tokens)
     const url = await serve(engine)
 

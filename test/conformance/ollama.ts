@@ -1,4 +1,4 @@
-/** One check for each requirement of the Ollama API: of an answer here, and of all else beside. */
+/** One check for each requirement of the Ollama API. Most checks are in the imported files. */
 import { toTemplateMessages } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
@@ -192,7 +192,7 @@ export const checks = {
     expect(answer).not.toHaveProperty('context')
   },
 
-  'ollama:generate:raw-is-all': async (serve) => {
+  'ollama:generate:raw-without-context': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     for (const more of [{ system: 'Be kind.' }, { context: [1] }])
@@ -302,7 +302,7 @@ export const checks = {
     expect(engine.requests).toEqual([])
   },
 
-  'ollama:generate:not-built': async (serve) => {
+  'ollama:generate:unsupported': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -420,7 +420,7 @@ export const checks = {
     leaving.abort()
   },
 
-  'ollama:chat:client-leaves': async (serve) => {
+  'ollama:chat:client-disconnects': async (serve) => {
     const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
     const url = await serve(engine)
     const leaving = new AbortController()
@@ -537,7 +537,7 @@ export const checks = {
     expect(conversations(engine)[0]?.at(-1)).toEqual(['assistant', 'The answer is'])
   },
 
-  'ollama:chat:earlier-thoughts': async (serve) => {
+  'ollama:chat:earlier-reasoning': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const user = hello.messages[0] as object
@@ -557,7 +557,7 @@ export const checks = {
     })
   },
 
-  'ollama:chat:images-are-refused': async (serve) => {
+  'ollama:chat:images-are-rejected': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 
@@ -568,7 +568,7 @@ export const checks = {
     await asked(url, engine, saying({ content: 'What?', images: [] }))
   },
 
-  'ollama:chat:not-built': async (serve) => {
+  'ollama:chat:unsupported': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 

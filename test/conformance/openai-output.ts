@@ -16,7 +16,7 @@ const functionOf = (name: string, more: object = { parameters }): object => ({
 const tools = [functionOf('weather'), functionOf('time')]
 const named = (name: string) => ({ type: 'function', function: { name } })
 
-/** Last request to the engine. */
+/** Sends a chat request, expects a 200, and resolves with the last request to the engine. */
 async function asked(url: string, engine: ScriptedEngine, fields: object): Promise<GenerateRequest> {
   const response = await chat(url, { ...hello, ...fields })
   expect(response.status).toBe(200)
@@ -111,7 +111,7 @@ export const output = {
     expect(chunks.map(finishOf).at(-1)).toBe('tool_calls')
   },
 
-  'openai:chat:call-cut-off': async (serve) => {
+  'openai:chat:call-over-the-token-limit': async (serve) => {
     const url = await serve(scriptedEngine([{ call: 'time' }, ...twoCalls.slice(0, 1)]))
     const cut = { ...hello, tools, max_tokens: 2 }
 
@@ -125,7 +125,7 @@ export const output = {
     expect(chunks.map(finishOf).at(-1)).toBe('length')
   },
 
-  'openai:chat:call-broken-off': async (serve) => {
+  'openai:chat:incomplete-call': async (serve) => {
     const url = await serve(scriptedEngine([{ call: 'weather', arguments: ['{"city":'] }]))
 
     const { choices } = await completionOf(await chat(url, { ...hello, tools }))
@@ -163,7 +163,7 @@ export const output = {
     ])
   },
 
-  'openai:chat:tool-choice-that-demands-a-tool': async (serve) => {
+  'openai:chat:tool-choice-of-missing-tool': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const allowed = { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [named('nope')] } }
@@ -257,7 +257,7 @@ export const output = {
     ])
   },
 
-  'openai:chat:tool-messages-that-do-not-fit': async (serve) => {
+  'openai:chat:unmatched-tool-messages': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const call = { id: 'call_1', type: 'function', function: { name: 'now', arguments: '{}' } }
     const calling = { role: 'assistant', content: null, tool_calls: [call] }
@@ -455,7 +455,7 @@ export const output = {
     expect(inputOf(request).templateOptions).toEqual({ enable_thinking: false, tone: 'dry' })
   },
 
-  'openai:chat:refusals-handed-back': async (serve) => {
+  'openai:chat:refusals-sent-back': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const said = { role: 'assistant', content: [{ type: 'refusal', refusal: 'I will not.' }] }
@@ -465,7 +465,7 @@ export const output = {
     expect(inputOf(request).messages[1]?.content).toEqual([{ type: 'text', text: 'I will not.' }])
   },
 
-  'openai:chat:reasoning-handed-back': async (serve) => {
+  'openai:chat:reasoning-sent-back': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 

@@ -30,7 +30,7 @@ const responseOf = async (response: Response): Promise<Response_> => {
   return (await response.json()) as Response_
 }
 
-/** Each event is named by its type, and they are numbered from 0 without a gap. */
+/** Reads a stream. Expects each event to be named by its type, and numbered from 0 without a gap. */
 async function eventsOf(response: Response): Promise<Event[]> {
   expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/)
   const events: Event[] = []
@@ -43,20 +43,20 @@ async function eventsOf(response: Response): Promise<Event[]> {
   return events
 }
 
-/** Last event of the stream. */
+/** Returns the response object in the last event of a stream. */
 function endOf(events: readonly Event[]): Response_ {
   const last = events.at(-1)
   if (!last || !('response' in last)) throw new Error(`The last event is ${last?.type}.`)
   return last.response
 }
 
-/** Ids and times, which differ from call to call. */
+/** Removes ids and times, which differ between calls. */
 const bare = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value).replaceAll(/(resp|msg|rs|fc)_[\w-]{21,}/g, '$1'), (key, one) =>
     key.endsWith('_at') && one !== null ? 0 : one,
   )
 
-/** Last request to the engine. */
+/** Sends a request and resolves with the last request to the engine. */
 async function asked(url: string, engine: ScriptedEngine, fields: object): Promise<GenerateRequest> {
   const response = await respond(url, { ...hi, ...fields })
   expect(await response.text()).not.toContain('"error":{')
@@ -125,7 +125,7 @@ export const responses = {
     expect(Math.abs(response.created_at - Date.now() / 1000)).toBeLessThan(5)
   },
 
-  'openai:responses:said-again': async (serve) => {
+  'openai:responses:echoed-fields': async (serve) => {
     const url = await serve(scriptedEngine('{}'))
     const fields = {
       instructions: 'Be brief.',
@@ -258,7 +258,7 @@ export const responses = {
     ])
   },
 
-  'openai:responses:results-that-do-not-fit': async (serve) => {
+  'openai:responses:unmatched-results': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const messages = ['No tool output found for function call call_a.', 'No tool call found']
 
@@ -434,7 +434,7 @@ export const responses = {
     await expectError(twice, 400, { param: 'tools[3].name', code: 'invalid_value' })
   },
 
-  'openai:responses:call-broken-off': async (serve) => {
+  'openai:responses:incomplete-call': async (serve) => {
     const url = await serve(scriptedEngine([{ call: 'weather', arguments: ['{"city":'] }]))
 
     const whole = await responseOf(await respond(url, { ...hi, tools }))
@@ -482,7 +482,7 @@ export const responses = {
     await expectError(unknown, 400, { param: 'reasoning.effort', code: 'invalid_value' })
   },
 
-  'openai:responses:reasoning-handed-back': async (serve) => {
+  'openai:responses:reasoning-sent-back': async (serve) => {
     const engine = scriptedEngine([{ reasoning: 'Hm — ' }, { reasoning: 'yes.' }, 'Hello'])
     const url = await serve(engine)
     const include = ['reasoning.encrypted_content']
@@ -511,7 +511,7 @@ export const responses = {
     expect(thoughts).toEqual([said('Hm — yes.'), said('Hm — yes.'), said('Hm.'), []])
   },
 
-  'openai:responses:nothing-said': async (serve) => {
+  'openai:responses:empty-answer': async (serve) => {
     const url = await serve(scriptedEngine([{ reasoning: 'Hm.' }]))
 
     const { output, status } = await responseOf(await respond(url, hi))
@@ -634,7 +634,7 @@ export const responses = {
     }
   },
 
-  'openai:responses:client-leaves': async (serve) => {
+  'openai:responses:client-disconnects': async (serve) => {
     const engine = scriptedEngine('word '.repeat(10_000), { delayMs: 1 })
     const url = await serve(engine)
 
@@ -651,7 +651,7 @@ export const responses = {
     expect((await responseOf(await respond(url, { ...hi, max_output_tokens: 1 }))).status).toBe('incomplete')
   },
 
-  'openai:responses:none-is-kept': async (serve) => {
+  'openai:responses:nothing-is-stored': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
     const { id } = await responseOf(await respond(url, { ...hi, store: true }))
 

@@ -1,4 +1,4 @@
-/** Completions of bare text in the OpenAI API, and vectors of texts. */
+/** Checks of completions and embeddings in the OpenAI API. */
 import { LlmError } from '@modelmount/core'
 import type { EmbedRequest, Engine, GenerateRequest } from '@modelmount/core/engine'
 import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
@@ -49,7 +49,7 @@ const readOnce: ScriptedChunk = {
     { ...token('ce', -3), top: [token(' the', -1), token('ce', -3)] },
   ],
 }
-/** A character of two tokens. */
+/** A character that consists of two tokens. */
 const fox: ScriptedChunk = {
   text: '🦊!',
   logprobs: [
@@ -59,7 +59,7 @@ const fox: ScriptedChunk = {
   ],
 }
 
-/** As the engines are: it sees what was asked, and can say no. */
+/** An engine that records embedding requests, and fails with the error that `answer` returns. */
 function embedding(answer: (request: EmbedRequest) => LlmError | undefined): {
   engine: Engine
   requests: EmbedRequest[]
@@ -178,7 +178,7 @@ export const texts = {
     expect(chunks.at(-1)?.usage).toEqual(whole.usage)
   },
 
-  'openai:completions:side-by-side': async (serve) => {
+  'openai:completions:concurrent-prompts': async (serve) => {
     let most = 0
     const engine = scriptedEngine(async (request) => {
       most = Math.max(most, engine.running)

@@ -503,7 +503,7 @@ export const checks = {
     }
   },
 
-  'openai:chat:functions-are-refused': async (serve) => {
+  'openai:chat:functions-are-rejected': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await chat(url, {
@@ -525,7 +525,7 @@ export const checks = {
     await expectError(many, 400, { param: 'n', code: 'integer_above_max_value' })
   },
 
-  'openai:chat:several-choices-are-refused': async (serve) => {
+  'openai:chat:several-choices-are-rejected': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 
     const response = await chat(url, { ...hello, n: 3 })
@@ -586,7 +586,7 @@ export const checks = {
     await expectError(response, 400, { param: 'response_format.type', code: 'invalid_value' })
   },
 
-  'openai:chat:client-leaves': async (serve) => {
+  'openai:chat:client-disconnects': async (serve) => {
     const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
     const url = await serve(engine)
     const leaving = new AbortController()
@@ -737,7 +737,7 @@ export const checks = {
     await expectError(response, 400, { param: 'temperature', code: 'decimal_above_max_value' })
   },
 
-  'openai:chat:stream-client-leaves': async (serve) => {
+  'openai:chat:stream-client-disconnects': async (serve) => {
     const engine = scriptedEngine('word '.repeat(2_000), { delayMs: 5 })
     const url = await serve(engine)
     const leaving = new AbortController()

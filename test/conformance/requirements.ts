@@ -1,7 +1,10 @@
-/** Requirements of the public APIs' clients. Each has one check in the file of its API: `openai.ts`, `anthropic.ts`, `ollama.ts`. */
+/**
+ * Behavior of the public APIs that clients rely on. `openai.ts`, `anthropic.ts` and `ollama.ts` check each
+ * requirement once.
+ */
 
 export interface Requirement {
-  /** Section of the API's documentation. */
+  /** Section of the documentation, or source file, that the behavior comes from. */
   readonly source: string
   readonly behavior: string
 }
@@ -66,81 +69,81 @@ const ollamaJs = 'ollama/ollama-js: src/utils.ts'
 export const requirements = {
   'openai:auth:any-key-is-accepted': {
     source: authentication,
-    behavior: 'Without authentication set up, any bearer key is accepted.',
+    behavior: 'With `auth: anonymous`, any bearer key is accepted.',
   },
   'openai:auth:no-key-is-needed': {
     source: authentication,
-    behavior: 'Without authentication set up, a call without a key is answered.',
+    behavior: 'With `auth: anonymous`, a call without a key is answered.',
   },
   'openai:transport:request-id': {
     source: debugging,
-    behavior: 'Every response, also an error, has a unique `x-request-id`.',
+    behavior: 'Every response, including errors, has a unique `x-request-id`.',
   },
   'openai:transport:client-headers-have-no-effect': {
     source: debugging,
-    behavior: 'Headers about organization, project, beta and the client leave the answer as it is.',
+    behavior: 'Headers for organization, project, beta and client do not change the answer.',
   },
   'openai:transport:parsed-body': {
     source: create,
-    behavior: "A body that the host's parser has read gets the same response as an unread one.",
+    behavior: 'A body that an earlier body parser has read gets the same response as an unread body.',
   },
   'openai:transport:large-body': {
     source: create,
-    behavior: 'A body of 3 MB, as with inlined images, is accepted.',
+    behavior: 'A body of 3 MB, such as one with an inlined image, is not rejected for its size.',
   },
   'openai:transport:too-large-body': {
     source: errors,
-    behavior: 'A body over the limit is a 413 in the error envelope.',
+    behavior: 'A body over the limit gets a 413 in the error envelope.',
   },
   'openai:errors:body-is-not-json': {
     source: errors,
-    behavior: 'A body that is not JSON is a 400 in the error envelope.',
+    behavior: 'A body that is not JSON gets a 400 in the error envelope.',
   },
   'openai:errors:body-is-not-an-object': {
     source: errors,
-    behavior: 'A JSON body that is no object is a 400.',
+    behavior: 'A JSON body that is not an object gets a 400.',
   },
   'openai:errors:wrong-method': {
     source: errors,
-    behavior: 'A known path with another method is a 405 in the error envelope with the allowed methods.',
+    behavior: 'A known path with another method gets a 405 in the error envelope, with the allowed methods.',
   },
   'openai:errors:unknown-path': {
     source: errors,
-    behavior: 'An unknown path is a 404 in the error envelope, and its message names the path.',
+    behavior: 'An unknown path gets a 404 in the error envelope, and its message names the path.',
   },
   'openai:errors:engine-failure': {
     source: errors,
-    behavior: 'An internal failure is a 500 of type `server_error` without stack or path.',
+    behavior: 'An internal failure causes a 500 of type `server_error` without a stack trace or file path.',
   },
   'openai:errors:overloaded': {
     source: errors,
     behavior: 'An overloaded server responds with 503 and `retry-after` in whole seconds.',
   },
-  'openai:limits:on-every-answer': {
+  'openai:limits:headers-on-every-response': {
     source: rateLimits,
-    behavior: 'Every model response, also a stream, has `x-ratelimit-*` headers with durations.',
+    behavior: 'Every response of a model, streamed or not, has `x-ratelimit-*` headers with durations.',
   },
-  'openai:limits:to-nobody-else': {
+  'openai:limits:no-headers-without-limits': {
     source: rateLimits,
     behavior: 'A caller without limits gets no limit headers.',
   },
-  'openai:limits:refused': {
+  'openai:limits:over-the-limit': {
     source: rateLimits,
     behavior:
-      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
+      'A request over a limit gets a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'openai:limits:too-many-at-once': {
     source: rateLimits,
-    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
+    behavior: 'A request over the limit of concurrent requests gets a 429 with `retry-after` of one second.',
   },
-  'openai:limits:spent': {
+  'openai:limits:spending-limit': {
     source: errors,
     behavior:
-      'A key at its spending limit gets a 429 `insufficient_quota` that forbids retries; it can still list models.',
+      'A key at its spending limit gets a 429 `insufficient_quota` that forbids retries. It can still list models.',
   },
   'openai:limits:queue-is-full': {
     source: errors,
-    behavior: 'A request to a full queue is a 503 with `retry-after`, complete and streamed.',
+    behavior: 'A request to a full queue gets a 503 with `retry-after`, with and without `stream`.',
   },
   'openai:chat:unknown-field': {
     source: create,
@@ -152,35 +155,35 @@ export const requirements = {
   },
   'openai:chat:unknown-model': {
     source: create,
-    behavior: 'An unknown model is a 404 with the code `model_not_found`, whole and streamed.',
+    behavior: 'An unknown model gets a 404 with the code `model_not_found`, with and without `stream`.',
   },
   'openai:chat:missing-model': {
     source: create,
-    behavior: 'A request without `model` is a 400 that names it.',
+    behavior: 'A request without `model` gets a 400 that names the field.',
   },
   'openai:chat:missing-messages': {
     source: create,
-    behavior: 'A request without `messages` is a 400 that names it.',
+    behavior: 'A request without `messages` gets a 400 that names the field.',
   },
   'openai:chat:whole-shape': {
     source: object,
-    behavior: 'A whole answer has every field of the chat completion object.',
+    behavior: 'A non-streamed response has every field of the chat completion object.',
   },
   'openai:chat:unicode': {
     source: object,
-    behavior: 'Emoji and Chinese arrive at the model and at the client as they were written.',
+    behavior: 'Emoji and Japanese arrive unchanged at the model and at the client.',
   },
   'openai:chat:max-tokens': {
     source: create,
-    behavior: '`max_tokens` ends the answer with `length` after exactly so many tokens.',
+    behavior: '`max_tokens` ends the answer after exactly that many tokens, with finish reason `length`.',
   },
   'openai:chat:max-completion-tokens-wins': {
     source: create,
-    behavior: '`max_completion_tokens` wins over `max_tokens`.',
+    behavior: '`max_completion_tokens` overrides `max_tokens`.',
   },
   'openai:chat:max-tokens-zero': {
     source: create,
-    behavior: '`max_tokens` of 0 is a 400.',
+    behavior: '`max_tokens` of 0 gets a 400.',
   },
   'openai:chat:max-tokens-minus-one': {
     source: create,
@@ -188,40 +191,40 @@ export const requirements = {
   },
   'openai:chat:temperature-range': {
     source: create,
-    behavior: 'A temperature above 2 or below 0 is a 400 that names the bound.',
+    behavior: 'A temperature above 2 or below 0 gets a 400 that names the bound.',
   },
   'openai:chat:top-p-range': {
     source: create,
-    behavior: '`top_p` above 1 is a 400 that names the bound.',
+    behavior: '`top_p` above 1 gets a 400 that names the bound.',
   },
   'openai:chat:empty-messages': {
     source: create,
-    behavior: 'An empty list of messages is a 400.',
+    behavior: 'An empty list of messages gets a 400.',
   },
   'openai:chat:message-without-role': {
     source: create,
-    behavior: "A message without a role is a 400 that names the message's place.",
+    behavior: 'A message without a role gets a 400 that names the position of the message.',
   },
   'openai:chat:message-with-unknown-role': {
     source: create,
-    behavior: "A message of an unknown role is a 400 that names the message's place.",
+    behavior: 'A message of an unknown role gets a 400 that names the position of the message.',
   },
   'openai:chat:text-parts': {
     source: create,
-    behavior: 'Content as parts of text is the same prompt as the text in one piece.',
+    behavior: 'Content in several text parts makes the same prompt as the joined text.',
   },
   'openai:chat:developer-is-system': {
     source: create,
-    behavior: 'A developer message is a system message.',
+    behavior: 'A developer message is treated as a system message.',
   },
   'openai:chat:image-on-text-model': {
     source: create,
-    behavior: 'An image for a model of text is a 400 that names the part.',
+    behavior: 'An image for a text-only model gets a 400 that names the content part.',
   },
   'openai:chat:context-length': {
     source: errors,
     behavior:
-      'A prompt longer than the context is a 400 with `context_length_exceeded`, whole and streamed, in the words that clients look for.',
+      'A prompt longer than the context gets a 400 `context_length_exceeded` with the message that clients match on.',
   },
   'openai:chat:account-fields': {
     source: create,
@@ -229,45 +232,46 @@ export const requirements = {
   },
   'openai:chat:audio-output': {
     source: create,
-    behavior: 'Asking for audio is a 400.',
+    behavior: 'A request for audio output gets a 400.',
   },
   'openai:chat:tool-choice-none-without-tools': {
     source: create,
-    behavior: '`tool_choice` none or auto without tools is an answer of text, without `tool_calls`.',
+    behavior: '`tool_choice` none or auto without tools gets a text answer without `tool_calls`.',
   },
-  'openai:chat:functions-are-refused': {
+  'openai:chat:functions-are-rejected': {
     source: create,
-    behavior: 'The deprecated `functions` are a 400 that names them, never silently ignored.',
+    behavior: 'The deprecated field `functions` gets a 400 that names it.',
   },
   'openai:chat:n-range': {
     source: create,
-    behavior: '`n` of 0 or above 128 is a 400 that names the bound.',
+    behavior: '`n` of 0 or above 128 gets a 400 that names the bound.',
   },
-  'openai:chat:several-choices-are-refused': {
+  'openai:chat:several-choices-are-rejected': {
     source: create,
-    behavior: '`n` above 1 is a 400 that names it, never silently ignored.',
+    behavior: '`n` above 1 gets a 400 that names the field.',
   },
   'openai:chat:stop-forms': {
     source: create,
-    behavior: '`stop` is one text, a list of four, or null; empty texts in it mean nothing.',
+    behavior: '`stop` is a string, a list of strings, or null. Empty strings in it are ignored.',
   },
   'openai:chat:logit-bias': {
     source: create,
-    behavior: '`logit_bias` reaches the model by token id, and another key is a 400 that names it.',
+    behavior:
+      '`logit_bias` reaches the model by token id. A key that is not a token id gets a 400 that names it.',
   },
   'openai:chat:top-logprobs-range': {
     source: create,
-    behavior: '`top_logprobs` without `logprobs`, or above 20, is a 400.',
+    behavior: '`top_logprobs` without `logprobs`, or above 20, gets a 400.',
   },
   'openai:chat:max-tokens-beyond-the-context': {
     source: create,
-    behavior: 'A `max_tokens` that no context holds is no error.',
+    behavior: 'A `max_tokens` larger than any context is accepted.',
   },
   'openai:chat:response-format-unknown': {
     source: create,
-    behavior: 'An unknown type of response format is a 400 that names it.',
+    behavior: 'An unknown type of response format gets a 400 that names it.',
   },
-  'openai:chat:client-leaves': {
+  'openai:chat:client-disconnects': {
     source: create,
     behavior: 'A client that disconnects before the response ends the generation.',
   },
@@ -285,19 +289,21 @@ export const requirements = {
   },
   'openai:chat:stream-joins-to-whole': {
     source: streaming,
-    behavior: 'The contents of a stream are never empty and join to the whole answer.',
+    behavior: 'The contents of a stream are never empty and join to the non-streamed answer.',
   },
   'openai:chat:stream-finish-reason': {
     source: chunk,
-    behavior: 'The last chunk has an empty delta and the finish reason, which is null before.',
+    behavior:
+      'The last chunk has an empty delta and the finish reason. In earlier chunks the finish reason is null.',
   },
   'openai:chat:stream-usage': {
     source: streaming,
-    behavior: 'With `include_usage` one last chunk without choices has the usage, which is null before.',
+    behavior:
+      'With `include_usage`, one last chunk without choices has the usage. In earlier chunks the usage is null.',
   },
   'openai:chat:stream-without-usage': {
     source: streaming,
-    behavior: 'Without `include_usage` no chunk has a usage.',
+    behavior: 'Without `include_usage`, no chunk has a usage.',
   },
   'openai:chat:stream-identity': {
     source: chunk,
@@ -306,13 +312,13 @@ export const requirements = {
   'openai:chat:stream-error': {
     source: errors,
     behavior:
-      'A failure after the stream has begun is one last frame with the error, and the server lives on.',
+      'A failure after the start of a stream sends one last frame with the error. The server serves the next call.',
   },
   'openai:chat:stream-of-invalid-request': {
     source: streaming,
-    behavior: 'An invalid request for a stream is a 400 of JSON, not a stream.',
+    behavior: 'An invalid request with `stream: true` gets a 400 as JSON, not a stream.',
   },
-  'openai:chat:stream-client-leaves': {
+  'openai:chat:stream-client-disconnects': {
     source: streaming,
     behavior: 'A client that disconnects mid-stream ends the generation, and the next request succeeds.',
   },
@@ -323,53 +329,54 @@ export const requirements = {
   'openai:chat:tools': {
     source: functions,
     behavior:
-      'Functions reach the model; its calls come back with an id, a name and JSON text, and no content.',
+      'Functions reach the model. Its calls come back with id, name and arguments as JSON text, without content.',
   },
   'openai:chat:stream-tools': {
     source: functions,
-    behavior: 'A streamed call has its index, id and name once, and then its arguments in pieces.',
+    behavior: 'A streamed call has its index, id and name once, followed by its arguments in pieces.',
   },
   'openai:chat:text-beside-calls': {
     source: functions,
-    behavior: 'Text in front of a call stays the content.',
+    behavior: 'Text before a tool call stays in the content.',
   },
-  'openai:chat:call-cut-off': {
+  'openai:chat:call-over-the-token-limit': {
     source: functions,
     behavior:
-      'A call that the token limit cuts is no call of a whole answer; the answer finishes with length.',
+      'A non-streamed answer omits a call that is cut by the token limit, and finishes with `length`.',
   },
-  'openai:chat:call-broken-off': {
+  'openai:chat:incomplete-call': {
     source: functions,
-    behavior: 'A call that the model itself breaks off is none; a stream that began it finishes with length.',
+    behavior:
+      'A call that the model leaves incomplete is omitted. A stream that began the call finishes with `length`.',
   },
   'openai:chat:tool-choice': {
     source: functions,
-    behavior: '`tool_choice` is none, auto, required, a function by name, or some of them.',
+    behavior: '`tool_choice` may be none, auto, required, a function, or a list of allowed tools.',
   },
-  'openai:chat:tool-choice-that-demands-a-tool': {
+  'openai:chat:tool-choice-of-missing-tool': {
     source: create,
-    behavior: 'A `tool_choice` that demands a tool that is not there is a 400.',
+    behavior: 'A `tool_choice` that requires a missing tool gets a 400.',
   },
   'openai:chat:parallel-tool-calls': {
     source: functions,
-    behavior: '`parallel_tool_calls: false` is at most one call.',
+    behavior: '`parallel_tool_calls: false` limits the model to one call.',
   },
   'openai:chat:function-fields': {
     source: functions,
-    behavior: 'A function has a description, may be strict, and without `parameters` it takes none.',
+    behavior: 'A function may have a description and `strict`. Without `parameters` it takes no arguments.',
   },
   'openai:chat:custom-tools': {
     source: create,
-    behavior: 'A custom tool is a 400 that names it, never silently ignored.',
+    behavior: 'A custom tool gets a 400 that names it.',
   },
   'openai:chat:tool-messages': {
     source: functions,
-    behavior: 'Calls and their results reach the model in order, whichever result comes first.',
-  },
-  'openai:chat:tool-messages-that-do-not-fit': {
-    source: create,
     behavior:
-      'A result that answers no call, and a call that no result answers, are a 400 that names the message.',
+      'Calls and their results reach the model in the order of the messages, whichever result comes first.',
+  },
+  'openai:chat:unmatched-tool-messages': {
+    source: create,
+    behavior: 'A result without a call, or a call without a result, gets a 400 that names the message.',
   },
   'openai:chat:response-formats': {
     source: structured,
@@ -377,171 +384,180 @@ export const requirements = {
   },
   'openai:chat:response-format-beside-tools': {
     source: structured,
-    behavior: 'With tools it constrains text instead of calls, and is ignored if a call is forced.',
+    behavior:
+      'With tools, `response_format` constrains only text answers. It is ignored if a call is forced.',
   },
   'openai:chat:engine-errors': {
     source: structured,
-    behavior: 'An unsupported schema is a 400 that names the keyword, complete and streamed.',
+    behavior: 'An unsupported schema gets a 400 that names the keyword, with and without `stream`.',
   },
   'openai:chat:response-format-incomplete': {
     source: structured,
-    behavior: 'A schema without a name, or with one of other characters, is a 400 that names the field.',
+    behavior: 'A schema without a valid name gets a 400 that names the field.',
   },
   'openai:chat:grammar': {
     source: 'llama.cpp: tools/server/README.md',
-    behavior: "A `grammar` in llama.cpp's GBNF constrains the output; together with a format it is a 400.",
+    behavior:
+      "A `grammar` in llama.cpp's GBNF constrains the output. Together with `response_format` it gets a 400.",
   },
   'openai:chat:logprobs': {
     source: object,
-    behavior: 'Each token has its bytes, its logprob and the likeliest alternatives.',
+    behavior: 'Each token has its bytes, its logprob and the most likely alternatives.',
   },
   'openai:chat:logprobs-without-alternatives': {
     source: object,
     behavior:
-      'Without `top_logprobs` the alternatives are empty; an impossible token has a logprob of -9999.',
+      'Without `top_logprobs` the list of alternatives is empty. An impossible token has a logprob of -9999.',
   },
   'openai:chat:stream-logprobs': {
     source: chunk,
-    behavior: 'The logprobs of a chunk are those of its tokens.',
+    behavior: 'Each chunk has the logprobs of its own tokens.',
   },
   'openai:chat:reasoning': {
     source: deepSeek,
     behavior:
-      'Reasoning is `reasoning_content` and `reasoning`, never content, and its tokens are counted apart.',
+      'Reasoning is in `reasoning_content` and `reasoning`, never in the content. Its tokens are counted separately.',
   },
   'openai:chat:reasoning-effort': {
     source: create,
     behavior:
-      '`reasoning_effort` none disables reasoning, another enables it and reaches the template; without it the template decides.',
+      '`reasoning_effort: none` disables reasoning. Other values enable it and reach the template. Without the field the template decides.',
   },
   'openai:chat:template-variables': {
     source: 'llama.cpp: tools/server/README.md',
-    behavior: "`chat_template_kwargs` are variables of the model's template, `enable_thinking` among them.",
+    behavior:
+      "`chat_template_kwargs`, including `enable_thinking`, are variables of the model's chat template.",
   },
-  'openai:chat:refusals-handed-back': {
+  'openai:chat:refusals-sent-back': {
     source: create,
-    behavior: 'A refusal of a hosted model is accepted as its text.',
+    behavior: 'A refusal of a hosted model in an earlier turn is accepted as text.',
   },
-  'openai:chat:reasoning-handed-back': {
+  'openai:chat:reasoning-sent-back': {
     source: deepSeek,
-    behavior: "Reasoning of earlier turns reaches the model's template.",
+    behavior: "Reasoning of earlier turns reaches the model's chat template.",
   },
   'openai:completions:whole-shape': {
     source: text,
-    behavior: 'A whole answer is a `text_completion` with the text, the usage and a time in seconds.',
+    behavior:
+      'A non-streamed response is a `text_completion` with text, usage and a creation time in seconds.',
   },
   'openai:completions:bare-prompt': {
     source: text,
-    behavior: 'The prompt is continued as it is, without a template.',
+    behavior: 'The prompt is continued without a chat template.',
   },
   'openai:completions:max-tokens': {
     source: text,
     behavior:
-      'Without `max_tokens` an answer has at most 16 tokens; -1 is no limit, and 0 a 400 without `echo`.',
+      'Without `max_tokens` an answer has at most 16 tokens. -1 means no limit, and 0 without `echo` gets a 400.',
   },
   'openai:completions:prompt-forms': {
     source: text,
-    behavior: 'A prompt is text, token ids, or a list of these.',
+    behavior: 'A prompt may be text, token ids, or a list of these.',
   },
   'openai:completions:several-prompts': {
     source: text,
-    behavior: 'Each prompt has its own choice, in order, complete and streamed; the usage counts all.',
+    behavior:
+      'Each prompt has its own choice, in order, with and without `stream`. The usage counts all prompts.',
   },
-  'openai:completions:side-by-side': {
+  'openai:completions:concurrent-prompts': {
     source: text,
     behavior:
-      'Complete answers to several prompts are generated concurrently and returned in order; a failure cancels all.',
+      'Without `stream`, several prompts are generated concurrently and returned in order. A failure cancels all of them.',
   },
   'openai:completions:stream': {
     source: text,
-    behavior: 'A stream has pieces of text, a last one with the reason, the usage if asked, and `[DONE]`.',
+    behavior:
+      'A stream has chunks of text, a chunk with the finish reason, the usage on request, and `[DONE]`.',
   },
   'openai:completions:echo': {
     source: text,
-    behavior: 'With `echo` the text begins with the prompt, also with one of token ids.',
+    behavior: 'With `echo` the text begins with the prompt, also if the prompt is token ids.',
   },
   'openai:completions:echo-logprobs': {
     source: text,
     behavior:
-      'With `echo` the `logprobs` begin with the tokens of the prompt, the first with null; a `max_tokens` of 0 leaves it at that.',
+      'With `echo` the `logprobs` begin with the prompt tokens, the first with null. `max_tokens: 0` returns only the prompt tokens.',
   },
   'openai:completions:suffix': {
     source: text,
-    behavior: 'With a `suffix` the model fills the gap in front of it.',
+    behavior: 'With a `suffix` the model fills the gap between prompt and suffix.',
   },
   'openai:completions:logprobs': {
     source: text,
     behavior:
-      '`logprobs` are parallel lists, with offsets into the text and the drawn token among the others.',
+      '`logprobs` are parallel lists with text offsets. The sampled token is always among the alternatives.',
   },
   'openai:completions:errors': {
     source: errors,
-    behavior: 'What fails first has a status, and what fails in a stream is its last event.',
+    behavior: 'A failure before the first token gets a status code. A failure in a stream is its last event.',
   },
   'openai:completions:bad-input': {
     source: text,
-    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+    behavior: 'An invalid field gets a 400 that names it, and nothing reaches the model.',
   },
   'openai:responses:whole-shape': {
     source: responseObject,
-    behavior: 'A whole response has all the fields of the reference, and a message with the text.',
+    behavior: 'A non-streamed response has all fields of the reference, and a message with the text.',
   },
-  'openai:responses:said-again': {
+  'openai:responses:echoed-fields': {
     source: responseObject,
-    behavior: 'It repeats the fields of the request, except `store`, which is false.',
+    behavior: 'The response repeats the fields of the request, except `store`, which is always false.',
   },
   'openai:responses:null-means-absent': {
     source: response,
-    behavior: 'A field that is null is absent, and an unknown one is ignored.',
+    behavior: 'A null field means the same as an absent one, and unknown fields are ignored.',
   },
   'openai:responses:input-forms': {
     source: response,
     behavior:
-      'The input is a text or items; a message needs no `type`, and its content is text or parts of it.',
+      'The input is text or a list of items. A message needs no `type`, and its content is text or parts.',
   },
   'openai:responses:instructions': {
     source: response,
-    behavior: '`instructions` are the system’s, in front of all the input.',
+    behavior: '`instructions` become the first system message, before all of the input.',
   },
   'openai:responses:turns': {
     source: response,
-    behavior: 'Consecutive reasoning, messages and calls are one turn of the model; results of calls follow.',
+    behavior:
+      'Consecutive reasoning, messages and calls become one turn of the model, followed by the results of the calls.',
   },
-  'openai:responses:results-that-do-not-fit': {
+  'openai:responses:unmatched-results': {
     source: response,
-    behavior: 'A result without its call, and a call without a result, is a 400 that names the item.',
+    behavior: 'A result without a call, or a call without a result, gets a 400 that names the item.',
   },
   'openai:responses:limit': {
     source: responseObject,
-    behavior: 'An answer that the limit cuts is `incomplete`, with status 200, and so is its last item.',
+    behavior: 'An answer cut by the token limit is `incomplete`, with status 200, and so is its last item.',
   },
   'openai:responses:sampling': {
     source: response,
-    behavior: 'Sampling fields, the limit and `truncation` reach the engine.',
+    behavior: 'Sampling fields, `max_output_tokens` and `truncation` reach the engine.',
   },
   'openai:responses:text-formats': {
     source: structured,
-    behavior: '`text.format` holds the answer to JSON or to a schema, which is flat there.',
+    behavior:
+      '`text.format` constrains the output to JSON or a schema. The schema is not nested in `json_schema`.',
   },
   'openai:responses:engine-errors': {
     source: errors,
-    behavior: "The engine's schema errors name the field of this API.",
+    behavior: 'Schema errors of the engine name the field of the Responses API.',
   },
   'openai:responses:tools': {
     source: functions,
-    behavior: 'Calls are items with an item id and a `call_id`; functions have no envelope.',
+    behavior:
+      'Calls are items with an item id and a `call_id`. Functions are not nested in a `function` object.',
   },
   'openai:responses:tool-choice': {
     source: functions,
-    behavior: '`tool_choice` forbids, allows or demands calls; of a tool that is no function it is a 400.',
+    behavior: '`tool_choice` forbids, allows or requires calls. A tool that is not a function gets a 400.',
   },
   'openai:responses:hosted-tools': {
     source: response,
-    behavior: 'Tools that OpenAI hosts are skipped; a custom tool or an unknown type is a 400.',
+    behavior: 'Tools that OpenAI hosts are ignored. A custom tool or an unknown type gets a 400.',
   },
-  'openai:responses:call-broken-off': {
+  'openai:responses:incomplete-call': {
     source: responseObject,
-    behavior: 'A call that is broken off is `incomplete`, and so is the response.',
+    behavior: 'A call that the model leaves incomplete has the status `incomplete`, and so has the response.',
   },
   'openai:responses:reasoning': {
     source: responseObject,
@@ -549,16 +565,16 @@ export const requirements = {
   },
   'openai:responses:reasoning-effort': {
     source: response,
-    behavior: '`reasoning.effort` none disables reasoning, another enables it and reaches the template.',
+    behavior: '`reasoning.effort: none` disables reasoning. Other values enable it and reach the template.',
   },
-  'openai:responses:reasoning-handed-back': {
+  'openai:responses:reasoning-sent-back': {
     source: response,
     behavior:
-      'Reasoning that is sent back, as content, encoded or as a summary, reaches the template; encrypted content of other servers does not.',
+      'Reasoning of earlier turns, as content, summary or `encrypted_content`, reaches the template. Encrypted content of other servers does not.',
   },
-  'openai:responses:nothing-said': {
+  'openai:responses:empty-answer': {
     source: responseObject,
-    behavior: 'An answer without a text has an empty message.',
+    behavior: 'An answer without text has an empty message.',
   },
   'openai:responses:logprobs': {
     source: responseObject,
@@ -566,67 +582,69 @@ export const requirements = {
   },
   'openai:responses:stream': {
     source: responseStream,
-    behavior: 'A stream has named and numbered events, and leads to the whole response.',
+    behavior:
+      'A stream has named and numbered events. Its last event has the same response as without `stream`.',
   },
   'openai:responses:stream-items': {
     source: responseStream,
-    behavior: 'Each item is done before the next is added, in order, whatever it is.',
+    behavior: 'Each output item is done before the next one is added, in order, for every type of item.',
   },
   'openai:responses:stream-fails': {
     source: responseStream,
-    behavior: 'A failure in a stream is `response.failed`, with a code and a message.',
+    behavior: 'A failure in a stream sends the event `response.failed` with a code and a message.',
   },
   'openai:responses:errors-before-a-stream': {
     source: errors,
-    behavior: 'What fails before the first token is an HTTP error, also of a stream.',
+    behavior: 'A failure before the first token is an HTTP error, also if the request asks for a stream.',
   },
-  'openai:responses:client-leaves': {
+  'openai:responses:client-disconnects': {
     source: response,
-    behavior: 'A client that disconnects ends the generation, complete and streamed.',
+    behavior: 'A client that disconnects ends the generation, with and without `stream`.',
   },
-  'openai:responses:none-is-kept': {
+  'openai:responses:nothing-is-stored': {
     source: response,
-    behavior: 'A request that needs a stored response or item is a 4xx that explains that none is stored.',
+    behavior: 'A request for a stored response, item, prompt or conversation gets a 400 or 404.',
   },
   'openai:responses:input-tokens': {
     source: response,
-    behavior: '`input_tokens` counts the input of the same request without generating.',
+    behavior: '`POST /v1/responses/input_tokens` counts the input tokens of a request without generating.',
   },
   'openai:responses:bad-input': {
     source: errors,
-    behavior: 'What is wrong is a 400 that names the field, in plain words.',
+    behavior: 'An invalid field gets a 400 that names it, in plain words.',
   },
   'openai:transcriptions:no-model': {
     source: 'OpenAI API reference, Audio, Create transcription',
-    behavior: 'Audio is a 400 in the error envelope: no model takes it.',
+    behavior: 'Audio gets a 400 in the error envelope, because no model accepts audio.',
   },
   'openai:embeddings:shape': {
     source: vectors,
-    behavior: 'There is a vector of length 1 for each text, in order, with the tokens of all.',
+    behavior: 'Each text gets a vector of length 1, in order. The usage counts the tokens of all texts.',
   },
   'openai:embeddings:input-forms': {
     source: vectors,
-    behavior: 'The input is text, token ids, or a list of these.',
+    behavior: 'The input may be text, token ids, or a list of these.',
   },
   'openai:embeddings:base64': {
     source: vectors,
-    behavior: 'In base64 a vector is its 32-bit floats, the lowest byte first.',
+    behavior: 'A base64 vector holds 32-bit floats, least significant byte first.',
   },
   'openai:embeddings:dimensions': {
     source: vectors,
-    behavior: '`dimensions` shortens the vectors to length 1 again; more than they have is a 400.',
+    behavior:
+      '`dimensions` shortens the vectors and normalizes them to length 1. More than the model has get a 400.',
   },
   'openai:embeddings:errors': {
     source: errors,
-    behavior: 'An unknown model is a 404, one without vectors and a text that is too long are a 400.',
+    behavior: 'An unknown model gets a 404. A model without embeddings and a too long text get a 400.',
   },
   'openai:embeddings:bad-input': {
     source: vectors,
-    behavior: 'A wrong field is a 400 that names it, and nothing reaches the model.',
+    behavior: 'An invalid field gets a 400 that names it, and nothing reaches the model.',
   },
   'openai:embeddings:many': {
     source: vectors,
-    behavior: 'There may be 2,048 inputs.',
+    behavior: 'A request may have 2,048 inputs.',
   },
   'openai:models:list': {
     source: models,
@@ -634,202 +652,204 @@ export const requirements = {
   },
   'openai:models:retrieve': {
     source: models,
-    behavior: 'One model is found by its id, percent-encoded or not.',
+    behavior: 'A model is found by its id, percent-encoded or not.',
   },
   'openai:models:retrieve-unknown': {
     source: models,
-    behavior: 'An unknown id, with its slash encoded or not, is a 404 with the code `model_not_found`.',
+    behavior: 'An unknown id, with its slash encoded or not, gets a 404 with the code `model_not_found`.',
   },
   'anthropic:auth:any-key-is-accepted': {
     source: anthropicOverview,
-    behavior: 'Without authentication set up, any key is accepted, as `x-api-key`, as a bearer, or both.',
+    behavior: 'With `auth: anonymous`, any key is accepted, as `x-api-key`, as a bearer token, or both.',
   },
   'anthropic:auth:no-key-is-needed': {
     source: anthropicOverview,
-    behavior: 'Without authentication set up, a call without a key is answered.',
+    behavior: 'With `auth: anonymous`, a call without a key is answered.',
   },
   'anthropic:transport:any-version': {
     source: anthropicVersions,
-    behavior: 'Any `anthropic-version`, or none, gets the same answer.',
+    behavior: 'The answer does not depend on `anthropic-version`.',
   },
   'anthropic:transport:any-beta': {
     source: anthropicBetas,
-    behavior: 'Unknown betas, in the header or as `?beta=true`, leave the answer as it is.',
+    behavior: 'Unknown betas, in the header or as `?beta=true`, do not change the answer.',
   },
   'anthropic:transport:request-id': {
     source: anthropicErrors,
-    behavior: 'Every response has a unique `request-id`, which an error repeats in its body.',
+    behavior: 'Every response has a unique `request-id`. The body of an error repeats it.',
   },
-  'anthropic:transport:accept-has-no-say': {
+  'anthropic:transport:accept-is-ignored': {
     source: anthropicStreaming,
-    behavior: 'Only `stream` determines whether the response is a stream, never `accept`.',
+    behavior: 'Only `stream` determines whether the response is a stream. `accept` is ignored.',
   },
   'anthropic:transport:browsers': {
     source: anthropicOverview,
-    behavior: 'A CORS preflight allows the headers of the clients.',
+    behavior: 'The response to a CORS preflight allows the headers that clients send.',
   },
   'anthropic:errors:body-is-not-json': {
     source: anthropicErrors,
-    behavior: 'A body that is not JSON is a 400 in the error envelope.',
+    behavior: 'A body that is not JSON gets a 400 in the error envelope.',
   },
   'anthropic:errors:too-large-body': {
     source: anthropicErrors,
-    behavior: 'A body over the limit is a 413 of the type `request_too_large`.',
+    behavior: 'A body over the limit gets a 413 of the type `request_too_large`.',
   },
   'anthropic:errors:wrong-method': {
     source: anthropicErrors,
-    behavior: 'A known path with another method is a 405 in the error envelope, with or without a version.',
+    behavior: 'A known path with another method gets a 405 in the error envelope, with or without a version.',
   },
   'anthropic:errors:unknown-path': {
     source: anthropicErrors,
-    behavior: 'An unknown path is a 404 in the envelope of the API that the client speaks.',
+    behavior: 'An unknown path gets a 404 in the error envelope of the API that the client uses.',
   },
   'anthropic:errors:engine-failure': {
     source: anthropicErrors,
-    behavior: 'An internal failure is a 500 of the type `api_error` without stack or path.',
+    behavior: 'An internal failure causes a 500 of the type `api_error` without a stack trace or file path.',
   },
   'anthropic:errors:overloaded': {
     source: anthropicErrors,
     behavior: 'An overloaded server responds with 529, `overloaded_error` and `retry-after`.',
   },
-  'anthropic:limits:on-every-answer': {
+  'anthropic:limits:headers-on-every-response': {
     source: anthropicRateLimits,
     behavior:
-      'Every model response, also a stream, has `anthropic-ratelimit-*` headers with the time of the reset.',
+      'Every response of a model, streamed or not, has `anthropic-ratelimit-*` headers with the reset time.',
   },
-  'anthropic:limits:to-nobody-else': {
+  'anthropic:limits:no-headers-without-limits': {
     source: anthropicRateLimits,
     behavior: 'A caller without limits gets no limit headers.',
   },
-  'anthropic:limits:refused': {
+  'anthropic:limits:over-the-limit': {
     source: anthropicRateLimits,
     behavior:
-      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
+      'A request over a limit gets a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'anthropic:limits:too-many-at-once': {
     source: anthropicRateLimits,
-    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
+    behavior: 'A request over the limit of concurrent requests gets a 429 with `retry-after` of one second.',
   },
   'anthropic:limits:counting-apart': {
     source: anthropicRateLimits,
-    behavior: 'Counting tokens has its own limit of requests per minute, equal to that of messages.',
+    behavior: 'Token counting has a separate limit of requests per minute, equal to that of messages.',
   },
-  'anthropic:limits:spent': {
+  'anthropic:limits:spending-limit': {
     source: anthropicRateLimits,
     behavior:
-      'A key at its spending limit gets a 400 with the time of the reset; it can still count tokens and list models.',
+      'A key at its spending limit gets a 400 with the reset time. It can still count tokens and list models.',
   },
   'anthropic:limits:queue-is-full': {
     source: anthropicErrors,
-    behavior: 'A request to a full queue is a 529 with `retry-after`, complete and streamed.',
+    behavior: 'A request to a full queue gets a 529 with `retry-after`, with and without `stream`.',
   },
   'anthropic:messages:whole-shape': {
     source: anthropicCreate,
-    behavior: 'A whole answer has every field of the message object.',
+    behavior: 'A non-streamed response has every field of the message object.',
   },
   'anthropic:messages:missing-fields': {
     source: anthropicCreate,
-    behavior: 'A request without `model`, `max_tokens` or `messages` is a 400: `model: Field required`.',
+    behavior:
+      'A request without `model`, `max_tokens` or `messages` gets a 400 such as `model: Field required`.',
   },
   'anthropic:messages:unknown-model': {
     source: anthropicErrors,
-    behavior: 'An unknown model is a 404 with the message `model: <id>`, whole and streamed.',
+    behavior: 'An unknown model gets a 404 with the message `model: <id>`, with and without `stream`.',
   },
   'anthropic:messages:empty-messages': {
     source: anthropicCreate,
-    behavior: 'An empty list of messages is a 400.',
+    behavior: 'An empty list of messages gets a 400.',
   },
   'anthropic:messages:text-blocks': {
     source: anthropicCreate,
-    behavior: 'Content and system as blocks of text are the same prompt as text in one piece.',
+    behavior: 'Text blocks as content or system make the same prompt as plain text.',
   },
   'anthropic:messages:max-tokens': {
     source: anthropicStops,
-    behavior: '`max_tokens` ends the answer with `max_tokens` after exactly so many tokens.',
+    behavior: '`max_tokens` ends the answer after exactly that many tokens, with stop reason `max_tokens`.',
   },
   'anthropic:messages:stop-sequence': {
     source: anthropicStops,
     behavior:
-      'A stop sequence ends the answer with `stop_sequence` and names the sequence, complete and streamed.',
+      'A stop sequence ends the answer with stop reason `stop_sequence`. The response names the sequence.',
   },
   'anthropic:messages:context-is-full': {
     source: anthropicStops,
-    behavior: 'An answer that fills the context ends with `model_context_window_exceeded`.',
+    behavior: 'An answer that fills the context has the stop reason `model_context_window_exceeded`.',
   },
-  'anthropic:messages:says-nothing': {
+  'anthropic:messages:empty-answer': {
     source: anthropicStops,
-    behavior: 'An empty answer is an empty list of blocks and `end_turn`.',
+    behavior: 'An empty answer has an empty list of blocks and the stop reason `end_turn`.',
   },
   'anthropic:messages:sampling-ranges': {
     source: anthropicCreate,
-    behavior: '`temperature` and `top_p` are from 0 to 1; other values are a 400 that names the bound.',
+    behavior: '`temperature` and `top_p` are from 0 to 1. Other values get a 400 that names the bound.',
   },
   'anthropic:messages:turns-are-merged': {
     source: anthropicTurns,
-    behavior: 'Turns of one role in a row are one turn, and the model reads all of it.',
+    behavior: 'Consecutive turns of one role are merged into one turn.',
   },
   'anthropic:messages:prefill': {
     source: anthropicTurns,
-    behavior: 'A trailing assistant turn is continued; an empty one is none.',
+    behavior: 'A trailing assistant turn is continued. An empty one is ignored.',
   },
   'anthropic:messages:system-among-messages': {
     source: anthropicTurns,
-    behavior: 'A message of the role `system` is taken at every place, and stays there.',
+    behavior: 'A message of the role `system` is accepted at every position, and stays there.',
   },
   'anthropic:messages:unknown-role': {
     source: anthropicCreate,
-    behavior: 'A message of an unknown role is a 400 that names its place.',
+    behavior: 'A message of an unknown role gets a 400 that names its position.',
   },
   'anthropic:messages:unknown-block': {
     source: anthropicCreate,
-    behavior: 'A block of an unknown type is a 400 that begins with `Input tag`.',
+    behavior: 'A block of an unknown type gets a 400 with the text `Input tag` after its position.',
   },
   'anthropic:messages:image-on-text-model': {
     source: anthropicCreate,
-    behavior: 'An image for a model of text is a 400 that names the block.',
+    behavior: 'An image for a text-only model gets a 400 that names the block.',
   },
   'anthropic:messages:documents': {
     source: anthropicCreate,
     behavior:
-      'Documents and search results of text are a part of the prompt; a document in a file is a 400 that names it.',
+      'Text documents and search results become part of the prompt. A document in a file gets a 400 that names it.',
   },
   'anthropic:messages:ignored-fields': {
     source: claudeCode,
-    behavior: 'Fields about accounts and context editing, and unknown ones, are accepted.',
+    behavior: 'Fields about accounts and context editing, and unknown fields, are accepted.',
   },
   'anthropic:messages:billing-block': {
     source: claudeCode,
-    behavior: 'The billing block of `system` is not part of the prompt.',
+    behavior: 'The billing block that Claude Code adds to `system` is not part of the prompt.',
   },
-  'anthropic:messages:mcp-servers-are-refused': {
+  'anthropic:messages:mcp-servers-are-rejected': {
     source: anthropicCreate,
-    behavior: 'MCP servers are a 400 that names them; an empty list is none.',
+    behavior: 'MCP servers get a 400 that names the field. An empty list is accepted.',
   },
-  'anthropic:messages:threads-are-refused': {
+  'anthropic:messages:threads-are-rejected': {
     source: '@anthropic-ai/sdk 1.12, lib/internal/threads/ThreadState',
-    behavior: 'A server-side thread is a 400 with the code after which clients send the whole conversation.',
+    behavior:
+      'A server-side thread gets a 400 with the error code that makes clients send the whole conversation.',
   },
   'anthropic:messages:output-format': {
     source: anthropicFormats,
     behavior:
-      'A JSON Schema, under its new name or its old one, reaches the model; an effort changes nothing.',
+      'A JSON Schema reaches the model, as `output_config.format` or as the older `output_format`. `effort` has no effect.',
   },
   'anthropic:messages:engine-errors': {
     source: anthropicFormats,
-    behavior:
-      'An unsupported schema, of the output or of a tool, is a 400 that names it, complete and streamed.',
+    behavior: 'An unsupported schema, of the output or of a tool, gets a 400 that names the field.',
   },
   'anthropic:tools:whole': {
     source: anthropicTools,
-    behavior: 'A call is a `tool_use` block with an id and an object, and stops with `tool_use`.',
+    behavior:
+      'A call is a `tool_use` block with an id and an object as input. The stop reason is `tool_use`.',
   },
   'anthropic:tools:streamed': {
     source: anthropicStreaming,
-    behavior: 'A streamed call is a block whose pieces of JSON join to the input of the whole answer.',
+    behavior: 'The JSON pieces of a streamed call join to the input of the same call without `stream`.',
   },
   'anthropic:tools:no-arguments': {
     source: anthropicTools,
-    behavior: 'A call without arguments has an empty object, whole and streamed.',
+    behavior: 'A call without arguments has an empty object as input, with and without `stream`.',
   },
   'anthropic:tools:long-arguments': {
     source: anthropicStreaming,
@@ -837,19 +857,22 @@ export const requirements = {
   },
   'anthropic:tools:blocks-in-order': {
     source: anthropicStreaming,
-    behavior: 'Reasoning, text and two calls are blocks numbered from 0, each closed before the next opens.',
+    behavior:
+      'Reasoning, text and two calls are blocks numbered from 0. Each block is closed before the next one opens.',
   },
-  'anthropic:tools:broken-off': {
+  'anthropic:tools:incomplete-call': {
     source: anthropicStops,
-    behavior: 'A call that the limit cuts stops with `max_tokens`, and is omitted from a complete response.',
+    behavior:
+      'A non-streamed response omits a call that is cut by the token limit. The stop reason is `max_tokens`.',
   },
   'anthropic:tools:round-trip': {
     source: anthropicTools,
-    behavior: 'Calls and their results, errors among them, reach the model in order, results first.',
+    behavior:
+      'Calls and their results, including errors, reach the model. Results come before the text of the same turn.',
   },
   'anthropic:tools:result-contents': {
     source: anthropicTools,
-    behavior: 'A result may have no content, an empty text, a text, or blocks, an image among them.',
+    behavior: 'A result may have no content, an empty text, a text, or blocks, including an image.',
   },
   'anthropic:tools:history-without-tools': {
     source: anthropicTools,
@@ -857,132 +880,137 @@ export const requirements = {
   },
   'anthropic:tools:choice': {
     source: anthropicToolChoice,
-    behavior: 'A choice of any tool, of one, or of none, and of one call at most, reaches the model.',
+    behavior: 'A `tool_choice` of any tool, one tool or none, and the limit to one call, reach the model.',
   },
-  'anthropic:tools:choice-of-none-there': {
+  'anthropic:tools:choice-of-missing-tool': {
     source: anthropicToolChoice,
-    behavior: 'A choice of a tool that is not there is a 400 that names it, and so is one without tools.',
+    behavior:
+      'A `tool_choice` of a missing tool gets a 400 that names it. A `tool_choice` without tools also gets a 400.',
   },
   'anthropic:tools:definitions': {
     source: anthropicTools,
     behavior:
-      'A name twice, a name with a space, and a schema of no object are each a 400 that names the tool.',
+      'A duplicate tool name, a name with a space, and a schema without the type `object` each get a 400.',
   },
   'anthropic:tools:known-schemas': {
     source: anthropicTools,
-    behavior: 'Tools that the API defines and the client runs reach the model with their schemas.',
+    behavior:
+      'Tools that the API defines and the client runs, such as bash, reach the model with their schemas.',
   },
-  'anthropic:tools:hosted-are-refused': {
+  'anthropic:tools:hosted-are-rejected': {
     source: anthropicTools,
-    behavior: 'Hosted and unknown tools are a 400 that names them.',
+    behavior: 'Hosted and unknown tools get a 400 that names the field.',
   },
   'anthropic:tools:pairs': {
     source: anthropicTools,
-    behavior: 'A call without a result, or a result without a call, is a 400 that names its id.',
+    behavior: 'A call without a result, or a result without a call, gets a 400 that names its id.',
   },
-  'anthropic:thinking:asked-for': {
+  'anthropic:thinking:requested': {
     source: anthropicThinking,
     behavior:
-      'Requested thinking is the first block, with a signature; in a stream the signature comes last.',
+      'Requested thinking is the first block, with a signature. In a stream the signature comes last.',
   },
-  'anthropic:thinking:not-asked-for': {
+  'anthropic:thinking:not-requested': {
     source: anthropicThinking,
-    behavior: 'Thinking that was not requested, or is disabled, has no block but is counted.',
+    behavior: 'Thinking that is disabled or not requested has no block, but its tokens are counted.',
   },
   'anthropic:thinking:omitted': {
     source: anthropicThinking,
-    behavior: 'Omitted thinking is an empty block with a signature.',
+    behavior: 'With `display: omitted`, thinking is an empty block with a signature.',
   },
-  'anthropic:thinking:handed-back': {
+  'anthropic:thinking:sent-back': {
     source: anthropicThinking,
-    behavior: 'Thinking is accepted with any signature; redacted thinking is dropped.',
+    behavior: 'Thinking of earlier turns is accepted with any signature. Redacted thinking is dropped.',
   },
   'anthropic:thinking:budget': {
     source: anthropicThinking,
-    behavior: 'A budget that is not below `max_tokens` is a 400.',
+    behavior: 'A thinking budget that is not below `max_tokens` gets a 400.',
   },
   'anthropic:cache:accounting': {
     source: anthropicCaching,
     behavior:
-      'The first request writes the prefix up to a breakpoint, and the next reads it. Reads, writes and the rest add up to the counted prompt.',
+      'The first request writes the prefix up to a breakpoint, and the next one reads it. Cache reads, cache writes and the other tokens add up to the counted prompt.',
   },
   'anthropic:cache:changes': {
     source: anthropicCaching,
-    behavior: 'Another tool description invalidates everything; another question keeps tools and system.',
+    behavior:
+      'Another tool description invalidates the whole prefix. Another question keeps tools and system.',
   },
   'anthropic:cache:other-choice': {
     source: anthropicCaching,
-    behavior: 'Another `tool_choice` keeps tools and system.',
+    behavior: 'Another `tool_choice` does not invalidate cached tools and system.',
   },
   'anthropic:cache:tenants': {
     source: anthropicCaching,
-    behavior: 'Tenants have separate caches; callers of one tenant share theirs.',
+    behavior: 'Tenants have separate caches. Callers of one tenant share a cache.',
   },
-  'anthropic:cache:not-asked-for': {
+  'anthropic:cache:without-breakpoint': {
     source: anthropicCaching,
     behavior:
-      'Without a breakpoint there are no cache reads or writes, whatever was reused: the whole prompt is `input_tokens`.',
+      'Without a breakpoint there are no cache reads or writes. The whole prompt counts as `input_tokens`.',
   },
   'anthropic:cache:billing-block': {
     source: claudeCode,
-    behavior: 'A billing block may change with each request: the prefix after it is read.',
+    behavior: 'A billing block that changes with each request does not invalidate the prefix after it.',
   },
   'anthropic:cache:growing-conversation': {
     source: anthropicCaching,
-    behavior: 'A conversation with its breakpoint on the last block reads more with each turn.',
+    behavior: 'A conversation with its breakpoint on the last block reads more tokens with each turn.',
   },
   'anthropic:cache:streams': {
     source: anthropicStreaming,
-    behavior: '`message_start` and `message_delta` report the same cache usage as a complete response.',
+    behavior: '`message_start` and `message_delta` report the same cache usage as a non-streamed response.',
   },
   'anthropic:cache:pre-warm': {
     source: anthropicCaching,
     behavior:
-      '`max_tokens` of 0 only caches the prompt: no content, stop reason `max_tokens`, and cache writes that the next request reads.',
+      '`max_tokens: 0` only caches the prompt. The response has no content, and the next request reads the cache.',
   },
-  'anthropic:cache:pre-warm-refused': {
+  'anthropic:cache:pre-warm-rejected': {
     source: anthropicCaching,
-    behavior: '`max_tokens` of 0 with a stream, thinking, a format or a forced tool is a 400 that names it.',
+    behavior:
+      '`max_tokens: 0` with a stream, thinking, a format or a forced tool gets a 400 that names `max_tokens`.',
   },
   'anthropic:cache:markers': {
     source: anthropicCaching,
     behavior:
-      '`cache_control` is taken on tools, system and the blocks of messages, within results, too, for five minutes or an hour; null is none.',
+      '`cache_control` is accepted on tools, system and message blocks, also within results, for five minutes or an hour. Null means none.',
   },
   'anthropic:cache:order': {
     source: anthropicCaching,
-    behavior: 'A prefix is made of tools, then system, then messages, in whatever order the body has them.',
+    behavior: 'A prefix consists of tools, then system, then messages, whatever their order in the body.',
   },
   'anthropic:cache:at-most-four': {
     source: anthropicCaching,
-    behavior: 'Five breakpoints, with that of the body, are a 400 that counts them; four are taken.',
+    behavior:
+      'Five breakpoints, including the request-level one, get a 400 with their number. Four are accepted.',
   },
-  'anthropic:cache:not-on-these': {
+  'anthropic:cache:unmarkable-blocks': {
     source: anthropicCaching,
-    behavior: 'A breakpoint on an empty text, on thinking or on redacted thinking is a 400 that names it.',
+    behavior:
+      'A breakpoint on an empty text, on thinking or on redacted thinking gets a 400 that names the block.',
   },
   'anthropic:cache:types': {
     source: anthropicCaching,
-    behavior: 'A `cache_control` with another type or `ttl` is a 400 that names it.',
+    behavior: 'A `cache_control` with another type or `ttl` gets a 400 that names the field.',
   },
   'anthropic:cache:longer-first': {
     source: anthropicCaching,
-    behavior: 'A breakpoint for an hour after one for five minutes, in the order of the prompt, is a 400.',
+    behavior: 'A breakpoint for an hour after one for five minutes, in prompt order, gets a 400.',
   },
   'anthropic:cache:mixed-lifetimes': {
     source: anthropicCaching,
-    behavior:
-      'Writes up to the last breakpoint for an hour, and from there to the last one, are counted apart.',
+    behavior: 'Cache writes for an hour and cache writes for five minutes are counted separately.',
   },
   'anthropic:cache:automatic': {
     source: anthropicCaching,
     behavior:
-      'The request-level breakpoint applies to the last block that can have one; without such a block nothing is cached.',
+      'The request-level breakpoint applies to the last block that can have one. Without such a block nothing is cached.',
   },
   'anthropic:cache:automatic-beside-others': {
     source: anthropicCaching,
     behavior:
-      'The request-level breakpoint may repeat that of the last block; with another `ttl` there, or four others, it is a 400.',
+      'The request-level breakpoint may repeat that of the last block. Another `ttl` there, or four other breakpoints, get a 400.',
   },
   'anthropic:cache:lifetime': {
     source: anthropicCaching,
@@ -990,87 +1018,88 @@ export const requirements = {
   },
   'anthropic:cache:at-breakpoints': {
     source: anthropicCaching,
-    behavior: 'Prompts are cached only up to breakpoints, and nothing after the last one is read.',
+    behavior: 'Prompts are cached only up to breakpoints, and nothing after the last breakpoint is read.',
   },
   'anthropic:cache:far-back': {
     source: anthropicCaching,
-    behavior: 'A cached prefix is found, also more than 20 blocks before a breakpoint.',
+    behavior: 'A cached prefix is found even if it ends more than 20 blocks before a breakpoint.',
   },
   'anthropic:cache:exact': {
     source: anthropicCaching,
     behavior:
-      'Only an identical prefix is read, with tools and keys in the same order. A text equals one block of it.',
+      'Only an identical prefix is read, with tools and keys in the same order. Plain text equals one text block.',
   },
   'anthropic:cache:invalidation': {
     source: anthropicCaching,
     behavior:
-      'Other tools or another model invalidate everything; another system keeps the tools; other messages keep tools and system.',
+      'Other tools or another model invalidate the whole prefix. Another system keeps the tools. Other messages keep tools and system.',
   },
   'anthropic:cache:same-answer': {
     source: anthropicCaching,
-    behavior: 'An answer is the same without a breakpoint, when it writes and when it reads.',
+    behavior: 'The answer is the same without a breakpoint, with a cache write and with a cache read.',
   },
-  'anthropic:cache:nobody-waits': {
+  'anthropic:cache:no-waiting': {
     source: anthropicCaching,
-    behavior: 'A request does not wait for another one that is about to write the prefix.',
+    behavior: 'A request does not wait for another request that is about to write the same prefix.',
   },
   'anthropic:messages:context-length': {
     source: anthropicErrors,
-    behavior:
-      'A prompt longer than the context is a 400 with the text that agents match on, complete and streamed.',
+    behavior: 'A prompt longer than the context gets a 400 with the message that agents match on.',
   },
   'anthropic:messages:stream-order': {
     source: anthropicStreaming,
-    behavior: 'A stream of text is message_start, one block with its pieces, message_delta and message_stop.',
+    behavior:
+      'A stream of text is `message_start`, one block with its deltas, `message_delta` and `message_stop`.',
   },
   'anthropic:messages:stream-frames': {
     source: anthropicStreaming,
-    behavior: 'Every frame has the name of its type, the last one its blank line, and there is no `[DONE]`.',
+    behavior: 'Every frame has the name of its event type and ends with a blank line. There is no `[DONE]`.',
   },
   'anthropic:messages:stream-usage': {
     source: anthropicStreaming,
     behavior:
-      'The first event has all of the input and no output; the last usage is cumulative and repeats the input.',
+      'The first event has the input usage and no output. The last usage is cumulative and repeats the input.',
   },
   'anthropic:messages:stream-joins-to-whole': {
     source: anthropicStreaming,
-    behavior: 'The pieces of a stream are the whole answer, also in emoji and Chinese.',
+    behavior: 'The pieces of a stream join to the non-streamed answer, also with emoji and Japanese.',
   },
   'anthropic:messages:stream-error': {
     source: anthropicErrors,
-    behavior: 'A failure in a stream is an event `error` at its end, and the server serves the next call.',
+    behavior: 'A failure in a stream sends a last event `error`, and the server serves the next call.',
   },
   'anthropic:messages:stream-of-invalid-request': {
     source: anthropicStreaming,
-    behavior: 'An invalid request for a stream has a status code.',
+    behavior: 'An invalid request with `stream: true` gets a 400, not a stream.',
   },
-  'anthropic:messages:stream-client-leaves': {
+  'anthropic:messages:stream-client-disconnects': {
     source: anthropicStreaming,
     behavior: 'A client that disconnects ends the generation.',
   },
   'anthropic:count:prompt': {
     source: anthropicCount,
-    behavior: 'The count is that of the input of the same call, and needs no `max_tokens`.',
+    behavior: 'The count equals the input tokens of the same call, and needs no `max_tokens`.',
   },
   'anthropic:count:invalid': {
     source: anthropicCount,
-    behavior: 'Requests that are rejected by messages are rejected by counting.',
+    behavior: 'Requests that the messages route rejects are also rejected by token counting.',
   },
   'anthropic:count:unknown-model': {
     source: anthropicCount,
-    behavior: 'Counting for an unknown model is a 404.',
+    behavior: 'Token counting for an unknown model gets a 404.',
   },
   'anthropic:models:list': {
     source: anthropicModels,
-    behavior: 'The list has the shape of a page, with the models as Anthropic describes them.',
+    behavior: "The list has the shape of a page, with models in Anthropic's format.",
   },
   'anthropic:models:list-by-header': {
     source: anthropicModels,
-    behavior: 'The `anthropic-version` header decides between the lists of two APIs on one path.',
+    behavior:
+      "The `anthropic-version` header selects Anthropic's model list. Without it the same path returns OpenAI's list.",
   },
   'anthropic:models:pages': {
     source: anthropicModels,
-    behavior: '`limit`, `after_id` and `before_id` choose a page; what is out of range is a 400.',
+    behavior: '`limit`, `after_id` and `before_id` choose a page. Values out of range get a 400.',
   },
   'anthropic:models:retrieve': {
     source: anthropicModels,
@@ -1078,39 +1107,39 @@ export const requirements = {
   },
   'anthropic:models:retrieve-unknown': {
     source: anthropicModels,
-    behavior: 'An unknown model is a 404 with the message `model: <id>`, slashes and all.',
+    behavior: 'An unknown model gets a 404 with the message `model: <id>`, including slashes.',
   },
-  'ollama:home:says-that-it-runs': {
+  'ollama:home:text': {
     source: ollamaRoutes,
-    behavior: '`GET /` is the text `Ollama is running`, and `HEAD /` the same without it.',
+    behavior: '`GET /` returns the text `Ollama is running`, and `HEAD /` the same headers without the text.',
   },
   'ollama:home:wrong-method': {
     source: ollamaRoutes,
-    behavior: 'Another method on `/` is a 405 with the allowed methods.',
+    behavior: 'Another method on `/` gets a 405 with the allowed methods.',
   },
   'ollama:version:shape': {
     source: ollamaVersion,
     behavior: 'The version is three numbers, which clients compare.',
   },
-  'ollama:transport:content-type-has-no-say': {
+  'ollama:transport:content-type-is-ignored': {
     source: ollamaRoutes,
-    behavior: 'A body is parsed as JSON, whatever its content-type.',
+    behavior: 'A body is parsed as JSON, whatever its `content-type`.',
   },
-  'ollama:transport:accept-has-no-say': {
+  'ollama:transport:accept-is-ignored': {
     source: ollamaStreaming,
-    behavior: 'Only `stream` determines whether the response is a stream, never `accept`.',
+    behavior: 'Only `stream` determines whether the response is a stream. `accept` is ignored.',
   },
   'ollama:transport:any-key-is-accepted': {
     source: ollamaAuthentication,
-    behavior: 'Without authentication set up, any key is accepted, and none.',
+    behavior: 'With `auth: anonymous`, any key or no key is accepted.',
   },
   'ollama:transport:request-id': {
     source: ollamaRoutes,
-    behavior: 'Every response of a route, also an error, has a unique `x-request-id`.',
+    behavior: 'Every response of a route, including errors, has a unique `x-request-id`.',
   },
   'ollama:transport:browsers': {
     source: ollamaFaq,
-    behavior: 'A CORS preflight allows the headers of the clients.',
+    behavior: 'The response to a CORS preflight allows the headers that clients send.',
   },
   'ollama:transport:head': {
     source: ollamaRoutes,
@@ -1118,68 +1147,68 @@ export const requirements = {
   },
   'ollama:errors:unknown-path': {
     source: ollamaErrors,
-    behavior: "An unknown path under `/api` is a 404 with the text of Ollama's router.",
+    behavior: "An unknown path under `/api` gets a 404 with the text of Ollama's router.",
   },
   'ollama:errors:wrong-method': {
     source: ollamaRoutes,
-    behavior: 'A known path with another method is a 405 with the allowed methods.',
+    behavior: 'A known path with another method gets a 405 with the allowed methods.',
   },
   'ollama:errors:body-is-not-json': {
     source: ollamaErrors,
-    behavior: 'A body that is not JSON, and none at all, is a 400.',
+    behavior: 'A body that is not JSON, or an empty body, gets a 400.',
   },
   'ollama:errors:too-large-body': {
     source: ollamaErrors,
-    behavior: 'A body over the limit is a 413 with a text as its `error`.',
+    behavior: 'A body over the limit gets a 413 with a text as its `error`.',
   },
   'ollama:errors:engine-failure': {
     source: ollamaErrors,
-    behavior: 'An internal failure is a 500 without stack or path.',
+    behavior: 'An internal failure causes a 500 without a stack trace or file path.',
   },
   'ollama:errors:overloaded': {
     source: ollamaErrors,
     behavior: 'An overloaded server responds with 503 and `retry-after` in whole seconds.',
   },
-  'ollama:limits:on-every-answer': {
+  'ollama:limits:headers-on-every-response': {
     source: ollamaErrors,
-    behavior: 'Every model response, also a stream, has `x-ratelimit-*` headers with durations.',
+    behavior: 'Every response of a model, streamed or not, has `x-ratelimit-*` headers with durations.',
   },
-  'ollama:limits:to-nobody-else': {
+  'ollama:limits:no-headers-without-limits': {
     source: ollamaErrors,
     behavior: 'A caller without limits gets no limit headers.',
   },
-  'ollama:limits:refused': {
+  'ollama:limits:over-the-limit': {
     source: ollamaErrors,
     behavior:
-      'A request over a limit is a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
+      'A request over a limit gets a 429. `retry-after` and `retry-after-ms` are the time until the limit has room.',
   },
   'ollama:limits:too-many-at-once': {
     source: ollamaErrors,
-    behavior: 'A request over the limit of concurrent requests is a 429 with `retry-after` of one second.',
+    behavior: 'A request over the limit of concurrent requests gets a 429 with `retry-after` of one second.',
   },
-  'ollama:limits:spent': {
+  'ollama:limits:spending-limit': {
     source: ollamaErrors,
-    behavior: 'A key at its spending limit gets a 429 with a text; it can still list and show models.',
+    behavior: 'A key at its spending limit gets a 429 with a text. It can still list and show models.',
   },
   'ollama:limits:queue-is-full': {
     source: ollamaErrors,
-    behavior: 'A request to a full queue is a 503 with `retry-after`, complete and streamed.',
+    behavior: 'A request to a full queue gets a 503 with `retry-after`, with and without `stream`.',
   },
   'ollama:errors:before-the-first-line': {
     source: ollamaErrors,
-    behavior: 'What fails before the first line has a status code, also where a stream was asked for.',
+    behavior: 'A failure before the first line gets a status code, also if the request asks for a stream.',
   },
   'ollama:errors:in-a-stream': {
     source: ollamaErrors,
-    behavior: 'What fails later is a last line with the `error`, and the server serves the next call.',
+    behavior: 'A failure in a stream sends a last line with `error`, and the server serves the next call.',
   },
   'ollama:errors:context-length': {
     source: ollamaErrors,
-    behavior: 'A prompt longer than the context is a 400 that explains it, complete and streamed.',
+    behavior: 'A prompt longer than the context gets a 400 that names both lengths.',
   },
   'ollama:body:null': {
     source: ollamaRoutes,
-    behavior: 'A null body is an empty one: the error names the missing field.',
+    behavior: 'A null body is treated as an empty object. The error names the missing field.',
   },
   'ollama:body:null-means-absent': {
     source: ollamaTypes,
@@ -1187,11 +1216,11 @@ export const requirements = {
   },
   'ollama:body:unknown-fields': {
     source: ollamaTypes,
-    behavior: 'Unknown fields, of a body and of a message, are ignored.',
+    behavior: 'Unknown fields of a body or a message are ignored.',
   },
   'ollama:body:names-in-any-case': {
     source: ollamaTypes,
-    behavior: 'The names of fields may be written in upper or lower case, in messages, too.',
+    behavior: 'Field names may be in upper or lower case, also in messages.',
   },
   'ollama:body:duplicate-names': {
     source: ollamaTypes,
@@ -1199,257 +1228,263 @@ export const requirements = {
   },
   'ollama:body:wrong-type': {
     source: ollamaErrors,
-    behavior: 'A field of a wrong type is a 400 that names it, in whatever case it was sent.',
+    behavior: 'A field of a wrong type gets a 400 that names it, in whatever case it was sent.',
   },
   'ollama:names:echoed': {
     source: ollamaRoutes,
-    behavior: 'An answer names the model as the client did.',
+    behavior: 'The response repeats the model name as the client wrote it.',
   },
   'ollama:names:any-case': {
     source: ollamaNames,
-    behavior: 'Model names ignore case and default parts.',
+    behavior: 'Model names ignore case, and their default parts may be written out.',
   },
   'ollama:names:local': {
     source: ollamaRoutes,
-    behavior: 'A name that ends with `:local` is that of a model here.',
+    behavior: 'A name that ends with `:local` refers to a local model.',
   },
   'ollama:names:missing': {
     source: ollamaRoutes,
-    behavior: 'Without a model, generate is a 404, chat and show are a 400, each in its words.',
+    behavior:
+      "Without a model name, generate responds with 404, and chat and show respond with 400, each with Ollama's text.",
   },
   'ollama:names:invalid': {
     source: ollamaRoutes,
-    behavior: 'A text that cannot be a name is a 400: `invalid model name`.',
+    behavior: 'An invalid model name gets a 400 `invalid model name`.',
   },
   'ollama:names:unknown': {
     source: ollamaRoutes,
-    behavior: 'An unknown model is a 404 that names it as it was asked for, and in show with its tag.',
+    behavior: 'An unknown model gets a 404 that repeats its name. In show the name has a tag.',
   },
   'ollama:names:cloud': {
     source: ollamaRoutes,
-    behavior: 'A cloud model is a 403 and does not reach the engine.',
+    behavior: 'A cloud model gets a 403 and does not reach the engine.',
   },
   'ollama:generate:streams-by-default': {
     source: ollamaStreaming,
-    behavior: 'An answer is a stream of lines of JSON, unless `stream` is false.',
+    behavior: 'The response is a stream of JSON lines, unless `stream` is false.',
   },
   'ollama:generate:lines': {
     source: ollamaGenerate,
-    behavior: 'A line is a piece of the answer, in the fields and order of the reference.',
+    behavior: 'Each line has a piece of the answer, in the fields and order of the reference.',
   },
   'ollama:generate:last-line': {
     source: ollamaUsage,
-    behavior: 'The last line alone has the reason, the counts, and the times in nanoseconds.',
+    behavior: 'Only the last line has the done reason, the token counts, and the durations in nanoseconds.',
   },
   'ollama:generate:times-are-never-zero': {
     source: ollamaUsage,
-    behavior: 'Durations are at least a nanosecond, since clients divide by them.',
+    behavior: 'Durations are at least one nanosecond, since clients divide by them.',
   },
   'ollama:generate:whole': {
     source: ollamaGenerate,
-    behavior: 'A whole answer is one object with all of it.',
+    behavior: 'A non-streamed response is one object with the whole answer.',
   },
   'ollama:generate:stream-joins-to-whole': {
     source: ollamaStreaming,
-    behavior: 'The pieces of a stream are the whole answer, also in emoji and Chinese.',
+    behavior: 'The pieces of a stream join to the non-streamed answer, also with emoji and Japanese.',
   },
   'ollama:generate:context-out': {
     source: ollamaGenerate,
-    behavior: 'The end has prompt and answer as `context`, in the last line or in the whole.',
+    behavior:
+      'The last line, or the non-streamed response, has the tokens of prompt and answer as `context`.',
   },
   'ollama:generate:context-in': {
     source: ollamaGenerate,
-    behavior: 'A `context` stands before the prompt, and is no part of the template.',
+    behavior: 'A `context` comes before the prompt, and the template does not render it.',
   },
   'ollama:generate:raw': {
     source: ollamaGenerate,
-    behavior: 'A raw prompt has no template, and its response has no `context` and no separated reasoning.',
+    behavior: 'A raw prompt has no template. Its response has no `context` and no separated reasoning.',
   },
-  'ollama:generate:raw-is-all': {
+  'ollama:generate:raw-without-context': {
     source: ollamaRoutes,
-    behavior: 'A raw prompt with `system` or `context` is a 400.',
+    behavior: 'A raw prompt with `system` or `context` gets a 400.',
   },
   'ollama:generate:system': {
     source: ollamaGenerate,
-    behavior: '`system` is the system message of the prompt; an empty one is none.',
+    behavior: '`system` becomes the system message of the prompt. An empty one is ignored.',
   },
   'ollama:generate:thinking': {
     source: ollamaThinking,
-    behavior: 'Reasoning is separate from the response, complete and streamed.',
+    behavior: 'Reasoning is separate from the response text, with and without `stream`.',
   },
   'ollama:generate:load': {
     source: ollamaFaq,
     behavior:
-      'Without a prompt a model is loaded: one object, also where a stream was asked for, without times.',
+      'Without a prompt the model is loaded. The response is one object without durations, even with `stream: true`.',
   },
   'ollama:generate:unload': {
     source: ollamaFaq,
-    behavior: 'Without a prompt, `keep_alive` of 0 unloads a model: one object, also for a stream.',
+    behavior:
+      'Without a prompt, `keep_alive: 0` unloads the model. The response is one object, even with `stream: true`.',
   },
   'ollama:generate:render-only': {
     source: ollamaTypes,
-    behavior: '`_debug_render_only` shows the prompt and asks no model.',
+    behavior: '`_debug_render_only` returns the rendered prompt without calling the model.',
   },
-  'ollama:generate:not-built': {
+  'ollama:generate:unsupported': {
     source: ollamaGenerate,
-    behavior: 'Images are a 400 that names them, never ignored; a template reaches the model.',
+    behavior: 'Images get a 400 that names the field. A template reaches the model.',
   },
   'ollama:generate:encoder': {
     source: ollamaRoutes,
-    behavior: 'A pooling model is a 400: it does not support generate. It can be unloaded.',
+    behavior: 'A pooling model gets a 400, because it does not support generate. It can be unloaded.',
   },
   'ollama:chat:streams-by-default': {
     source: ollamaStreaming,
-    behavior: 'An answer is a stream of lines of JSON, unless `stream` is false.',
+    behavior: 'The response is a stream of JSON lines, unless `stream` is false.',
   },
   'ollama:chat:lines': {
     source: ollamaChat,
-    behavior: 'Every line has a message with its role, and the last one an empty message.',
+    behavior: 'Every line has a message with its role. The message of the last line is empty.',
   },
   'ollama:chat:last-line': {
     source: ollamaUsage,
-    behavior: 'The last line alone has the reason, the counts, and the times, and never a `context`.',
+    behavior:
+      'Only the last line has the done reason, the token counts and the durations. It has no `context`.',
   },
   'ollama:chat:whole': {
     source: ollamaChat,
-    behavior: 'A whole answer is one object with all of it.',
+    behavior: 'A non-streamed response is one object with the whole answer.',
   },
   'ollama:chat:stream-is-live': {
     source: ollamaStreaming,
     behavior: 'The first lines arrive while the answer is being generated.',
   },
-  'ollama:chat:client-leaves': {
+  'ollama:chat:client-disconnects': {
     source: ollamaStreaming,
     behavior: 'A client that disconnects ends the generation.',
   },
   'ollama:chat:load': {
     source: ollamaFaq,
     behavior:
-      'Without messages a model is loaded: one object, also where a stream was asked for, without times.',
+      'Without messages the model is loaded. The response is one object without durations, even with `stream: true`.',
   },
   'ollama:chat:unload': {
     source: ollamaFaq,
-    behavior: 'Without messages, `keep_alive` of 0 unloads a model.',
+    behavior: 'Without messages, `keep_alive: 0` unloads the model.',
   },
   'ollama:chat:roles': {
     source: ollamaTypes,
-    behavior: 'A role is in any case, is one that only some templates know, or is none, and then the user.',
+    behavior: 'Roles ignore case. Custom roles reach the model, and a missing role means `user`.',
   },
   'ollama:chat:developer-is-system': {
     source: ollamaTypes,
-    behavior: 'A developer message is a system message.',
+    behavior: 'A developer message is treated as a system message.',
   },
   'ollama:chat:system-among-messages': {
     source: ollamaChat,
-    behavior: 'A system message stays where it is.',
+    behavior: 'A system message stays at its position.',
   },
   'ollama:chat:prefill': {
     source: ollamaRoutes,
-    behavior: 'A trailing assistant message is continued, and the answer is only what follows.',
+    behavior: 'A trailing assistant message is continued, and the answer contains only the continuation.',
   },
-  'ollama:chat:earlier-thoughts': {
+  'ollama:chat:earlier-reasoning': {
     source: ollamaThinking,
-    behavior: 'Reasoning of earlier turns reaches the model beside their text.',
+    behavior: 'Reasoning of earlier turns reaches the model together with their text.',
   },
-  'ollama:chat:images-are-refused': {
+  'ollama:chat:images-are-rejected': {
     source: ollamaChat,
-    behavior: 'An image is a 400 that names the message; an empty list is none.',
+    behavior: 'An image gets a 400 that names the message. An empty list is accepted.',
   },
-  'ollama:chat:not-built': {
+  'ollama:chat:unsupported': {
     source: ollamaChat,
-    behavior: 'An option that would change the answer is a 400 that names it, never ignored.',
+    behavior: 'An unsupported option that would change the answer gets a 400 that names it.',
   },
   'ollama:chat:encoder': {
     source: ollamaRoutes,
-    behavior: 'A pooling model is a 400: it does not support chat. It can be unloaded.',
+    behavior: 'A pooling model gets a 400, because it does not support chat. It can be unloaded.',
   },
   'ollama:chat:thinking': {
     source: ollamaThinking,
-    behavior: 'Reasoning comes first, beside an empty content; without any the key is omitted.',
+    behavior:
+      'Reasoning comes first, with an empty content. Without reasoning the key `thinking` is omitted.',
   },
   'ollama:tools:reach-the-model': {
     source: ollamaChat,
-    behavior: 'Tools reach the model with their schemas as they are; an empty list is none.',
+    behavior: 'Tools reach the model with unchanged schemas. An empty list means no tools.',
   },
   'ollama:tools:streamed': {
     source: ollamaTools,
-    behavior: 'Each call is one complete line with its arguments as an object; the reason is `stop`.',
+    behavior: 'Each call is one complete line with its arguments as an object. The done reason is `stop`.',
   },
   'ollama:tools:whole': {
     source: ollamaTools,
-    behavior: 'A whole answer has all calls in order, beside its text and its thoughts.',
+    behavior: 'A non-streamed response has all calls in order, with the text and the reasoning.',
   },
-  'ollama:tools:broken-off': {
+  'ollama:tools:incomplete-call': {
     source: ollamaTools,
-    behavior: 'A call that the limit cuts is omitted, and the reason is `length`.',
+    behavior: 'A call that is cut by the token limit is omitted, and the done reason is `length`.',
   },
   'ollama:tools:history': {
     source: ollamaTools,
-    behavior:
-      'Earlier calls and results reach the model, and belong together by name and order, without ids.',
+    behavior: 'Earlier calls and results without ids reach the model. They are matched by name and order.',
   },
   'ollama:tools:round-trip': {
     source: ollamaTools,
-    behavior: 'An answer with calls can be sent back as it is, with results by id in any order.',
+    behavior: 'An answer with calls can be sent back unchanged, with results by id in any order.',
   },
-  'ollama:tools:cannot': {
+  'ollama:tools:model-without-tools': {
     source: ollamaRoutes,
-    behavior: 'Tools for a model without them are a 400: it does not support tools.',
+    behavior: 'Tools for a model without tool support get a 400.',
   },
   'ollama:format:forms': {
     source: ollamaStructured,
-    behavior: 'A format is `json` or a JSON Schema with its properties in order; empty or null is none.',
+    behavior:
+      'A format is `json` or a JSON Schema with its properties in order. Empty or null means no format.',
   },
-  'ollama:format:anything-else': {
+  'ollama:format:invalid': {
     source: ollamaStructured,
-    behavior: 'Any other format is a 400 with the valid ones.',
+    behavior: 'Any other format gets a 400 that lists the valid formats.',
   },
   'ollama:format:engine-errors': {
     source: ollamaStructured,
     behavior:
-      'An unsupported schema, of the output or of a tool, is a 400 that names it, complete and streamed.',
+      'An unsupported schema, of the output or of a tool, gets a 400 that names it, with and without `stream`.',
   },
   'ollama:logprobs:streamed': {
     source: ollamaTypes,
     behavior:
-      'Log probabilities stand in the line of their text, of thoughts too, with the bytes of each token.',
+      'The log probabilities of a text are in its line, also for reasoning, with the bytes of each token.',
   },
   'ollama:logprobs:whole': {
     source: ollamaTypes,
     behavior:
-      'A whole answer has them all, each with as many alternatives as were asked for, or without the key.',
+      'A non-streamed response has the log probabilities of all tokens, with the requested number of alternatives.',
   },
-  'ollama:logprobs:only-if-asked': {
+  'ollama:logprobs:only-if-requested': {
     source: ollamaTypes,
-    behavior: '`top_logprobs` alone asks for nothing.',
+    behavior: '`top_logprobs` without `logprobs` has no effect.',
   },
   'ollama:generate:suffix': {
     source: ollamaGenerate,
-    behavior: 'With a suffix the model fills the gap, and nothing else is put around it.',
+    behavior: 'With a suffix the model fills the gap, without a template or a system message.',
   },
   'ollama:embed:shape': {
     source: ollamaEmbed,
-    behavior: 'Vectors come in a list, also one alone, with counts and times.',
+    behavior: 'Embeddings are a list, even for a single text, with token count and durations.',
   },
   'ollama:embed:inputs': {
     source: ollamaEmbed,
-    behavior: 'A list of texts comes to a vector each, in order, also an empty text in a list.',
+    behavior: 'Each text of a list gets a vector, in order, including empty texts.',
   },
-  'ollama:embed:nothing': {
+  'ollama:embed:no-input': {
     source: ollamaRoutes,
-    behavior: 'Without an input the model is loaded or unloaded, and there are no embeddings.',
+    behavior: 'Without an input the model is loaded or unloaded, and the list of embeddings is empty.',
   },
   'ollama:embed:options': {
     source: ollamaEmbed,
-    behavior: 'What is too long is cut unless `truncate` is false; `dimensions` that are none are ignored.',
+    behavior:
+      'A too long text is truncated unless `truncate` is false. `dimensions` of zero or less are ignored.',
   },
   'ollama:embed:errors': {
     source: ollamaRoutes,
-    behavior: 'A missing model has the error text of these routes, and a too long text is a 400.',
+    behavior: "A missing model gets the error text of Ollama's embedding routes. A too long text gets a 400.",
   },
   'ollama:embeddings:shape': {
     source: ollamaEmbed,
-    behavior: 'The older route answers a prompt with one vector, and cuts nothing.',
+    behavior: 'The older route `/api/embeddings` returns one vector for a prompt, and does not truncate.',
   },
   'ollama:think:by-default': {
     source: ollamaThinking,
@@ -1459,13 +1494,13 @@ export const requirements = {
     source: ollamaThinking,
     behavior: '`low`, `medium`, `high` and `max` enable reasoning, and reach the template.',
   },
-  'ollama:think:anything-else': {
+  'ollama:think:invalid': {
     source: ollamaTypes,
-    behavior: 'Any other value is a 400 with the valid ones.',
+    behavior: 'Any other `think` value gets a 400 that lists the valid values.',
   },
-  'ollama:think:cannot': {
+  'ollama:think:model-without-reasoning': {
     source: ollamaThinking,
-    behavior: "`think` for a model without reasoning is a 400 with Ollama's text, unless it is false.",
+    behavior: "`think` for a model without reasoning gets a 400 with Ollama's text, unless it is false.",
   },
   'ollama:options:defaults': {
     source: ollamaOptions,
@@ -1477,11 +1512,11 @@ export const requirements = {
   },
   'ollama:options:fractions': {
     source: ollamaTypes,
-    behavior: 'A whole number that is written with a fraction is cut.',
+    behavior: 'The fraction of an integer option is cut off.',
   },
   'ollama:options:null': {
     source: ollamaTypes,
-    behavior: 'An option that is null is as if it were not there.',
+    behavior: 'A null option means the same as an absent one.',
   },
   'ollama:options:unknown': {
     source: ollamaTypes,
@@ -1493,12 +1528,13 @@ export const requirements = {
   },
   'ollama:options:wrong-types': {
     source: ollamaTypes,
-    behavior: 'An option of a wrong type is a 400 that names it; a single `stop` is no list.',
+    behavior:
+      'An option of a wrong type gets a 400 that names it. A `stop` that is not a list is a wrong type.',
   },
   'ollama:options:num-predict': {
     source: ollamaOptions,
     behavior:
-      '`num_predict` is the limit of tokens, and the reason is then `length`; a negative one is no limit.',
+      '`num_predict` limits the tokens, and the done reason is then `length`. A negative value means no limit.',
   },
   'ollama:options:num-predict-zero': {
     source: ollamaOptions,
@@ -1506,7 +1542,7 @@ export const requirements = {
   },
   'ollama:options:stop': {
     source: ollamaOptions,
-    behavior: '`stop` is a list of texts, and an empty one in it means nothing.',
+    behavior: '`stop` is a list of texts. Empty texts in it are ignored.',
   },
   'ollama:options:seed': {
     source: ollamaOptions,
@@ -1514,23 +1550,24 @@ export const requirements = {
   },
   'ollama:options:num-ctx': {
     source: ollamaOptions,
-    behavior: '`num_ctx` is the context size; zero or less means unset.',
+    behavior: '`num_ctx` is the context size. Zero or less means unset.',
   },
   'ollama:keep-alive:forms': {
     source: ollamaFaq,
-    behavior: '`keep_alive` is in seconds or a duration; a negative one never expires.',
+    behavior:
+      '`keep_alive` is a number of seconds or a duration. With a negative value the model never expires.',
   },
   'ollama:keep-alive:absent': {
     source: ollamaFaq,
-    behavior: 'Without it, or with null, the keep-alive of the model stays.',
+    behavior: 'Without `keep_alive`, or with null, the keep-alive of the model stays the same.',
   },
-  'ollama:keep-alive:anything-else': {
+  'ollama:keep-alive:invalid': {
     source: ollamaTypes,
-    behavior: 'Anything else is a 400, also a number of seconds as a text.',
+    behavior: 'An invalid `keep_alive` gets a 400. A number of seconds as text is also invalid.',
   },
   'ollama:truncate:forms': {
     source: ollamaTypes,
-    behavior: 'Old messages are left out where a prompt is too long, unless `truncate` is false.',
+    behavior: 'Old messages are dropped from a too long prompt, unless `truncate` is false.',
   },
   'ollama:tags:shape': {
     source: ollamaTags,
@@ -1546,7 +1583,8 @@ export const requirements = {
   },
   'ollama:show:insert': {
     source: ollamaShow,
-    behavior: 'A model whose file names the tokens around a gap can `insert`, in the list, too.',
+    behavior:
+      'A model whose file names the infill tokens has the capability `insert`, also in the list of models.',
   },
   'ollama:show:lists': {
     source: ollamaShow,
@@ -1554,23 +1592,23 @@ export const requirements = {
   },
   'ollama:show:model-info': {
     source: ollamaShow,
-    behavior: 'The metadata has no name or template, and has the parameter count.',
+    behavior: 'The metadata has the parameter count, but no name and no chat template.',
   },
   'ollama:show:name': {
     source: ollamaShow,
-    behavior: '`name` is the deprecated name of `model`.',
+    behavior: '`name` is accepted as the deprecated name of `model`.',
   },
   'ollama:show:system': {
     source: ollamaShow,
-    behavior: 'A `system` is shown as it was asked for, a `template` is not.',
+    behavior: 'show returns the requested `system`, but not the requested `template`.',
   },
   'ollama:show:no-paths': {
     source: ollamaShow,
-    behavior: 'show does not reveal the paths of files.',
+    behavior: 'Responses do not reveal file paths.',
   },
   'ollama:ps:none': {
     source: ollamaRunning,
-    behavior: 'Without a loaded model the list is empty, and never null.',
+    behavior: 'Without a loaded model the list is empty, not null.',
   },
   'ollama:ps:shape': {
     source: ollamaRunning,
@@ -1622,7 +1660,7 @@ export const requirements = {
   },
   'ollama:routes:create': {
     source: ollamaRoutes,
-    behavior: '`POST /api/create` makes a model of a blob, and one of another model.',
+    behavior: '`POST /api/create` creates a model from a blob, and a model from another model.',
   },
   'ollama:routes:copy': {
     source: ollamaRoutes,
@@ -1630,7 +1668,7 @@ export const requirements = {
   },
   'ollama:routes:delete': {
     source: ollamaRoutes,
-    behavior: '`DELETE /api/delete` takes a model away, once.',
+    behavior: '`DELETE /api/delete` deletes a model. A second request gets a 404.',
   },
   'ollama:routes:pull': {
     source: ollamaRoutes,
@@ -1642,54 +1680,54 @@ export const requirements = {
   },
   'ollama:routes:blobs': {
     source: ollamaRoutes,
-    behavior: '`HEAD` and `POST /api/blobs/:digest` find a blob, and take one.',
+    behavior: '`HEAD /api/blobs/:digest` finds a blob, and `POST` stores one.',
   },
   'ollama:routes:account': {
     source: ollamaRoutes,
-    behavior: 'Without a cloud there is no account: `/api/me` is a 503 on purpose, and signing out fails.',
+    behavior: 'There is no cloud account. `/api/me` responds with 503, and signing out fails.',
   },
   'ollama:routes:web': {
     source: ollamaRoutes,
-    behavior: 'Without a cloud the web is neither searched nor fetched: a 403 on purpose.',
+    behavior: 'There is no cloud. Web search and web fetch get a 403.',
   },
   'ollama:routes:recommendations': {
     source: ollamaRoutes,
-    behavior: '`GET /api/experimental/model-recommendations` recommends none.',
+    behavior: '`GET /api/experimental/model-recommendations` returns an empty list.',
   },
   'ollama:routes:v1': {
     source: ollamaRoutes,
-    behavior: 'What Ollama has of the APIs of OpenAI and Anthropic is answered.',
+    behavior: 'The routes that Ollama has under `/v1` are answered.',
   },
-  'ollama:routes:not-here': {
+  'ollama:routes:unknown': {
     source: ollamaRoutes,
-    behavior: 'Paths that Ollama does not have either are a 404.',
+    behavior: 'Paths that Ollama does not have get a 404.',
   },
   'ollama:routes:scope': {
     source: ollamaRoutes,
-    behavior: 'Routes that change models need the scope `models`; without it they are a 403.',
+    behavior: 'Routes that change models need the scope `models`. Without it they respond with 403.',
   },
   'ollama:blobs:large': {
     source: ollamaRoutes,
-    behavior: 'A blob may be larger than any other body.',
+    behavior: 'A blob may be larger than the limit of other bodies.',
   },
   'ollama:blobs:parsed-body': {
     source: ollamaRoutes,
     behavior:
-      'A blob that an earlier body parser has read is taken from its bytes; without them it is a 400 with instructions.',
+      'A blob that an earlier body parser has read is accepted if its bytes are available. Otherwise it gets a 400 with instructions.',
   },
-  'ollama:blobs:client-leaves': {
+  'ollama:blobs:client-disconnects': {
     source: ollamaRoutes,
-    behavior: 'Nothing is stored of a blob whose client disconnects.',
+    behavior: 'A blob is not stored if its client disconnects.',
   },
   'ollama:points:01-not-found': {
     source: ollamaRoutes,
     behavior:
-      'Each route has its own text for a missing model; without a name it is a 404 in one and a 400 in others.',
+      'Each route has its own text for a missing model. Without a name, generate responds with 404 and chat with 400.',
   },
   'ollama:points:02-options': {
     source: ollamaRoutes,
     behavior:
-      'An option of a wrong type is a 400, as is an invalid `keep_alive`; an unknown option is ignored.',
+      'An option of a wrong type and an invalid `keep_alive` get a 400. An unknown option is ignored.',
   },
   'ollama:points:03-load-and-unload': {
     source: ollamaRoutes,
@@ -1697,20 +1735,20 @@ export const requirements = {
   },
   'ollama:points:04-last-line': {
     source: ollamaTypes,
-    behavior: 'The last line of generate has the `context`, and a `load_duration` above zero.',
+    behavior: 'The last line of generate has the `context` and a `load_duration` above zero.',
   },
   'ollama:points:05-whole-prompt': {
     source: ollamaRoutes,
-    behavior: '`prompt_eval_count` counts the whole prompt, with reused tokens.',
+    behavior: '`prompt_eval_count` counts the whole prompt, including reused tokens.',
   },
   'ollama:points:06-thinking': {
     source: ollamaRoutes,
     behavior:
-      "A model with reasoning uses it by default. Under `/v1` its template decides, except in Anthropic's API, where reasoning is off by default.",
+      "A model with reasoning uses it by default. Under `/v1` its template decides. Anthropic's API disables reasoning by default.",
   },
   'ollama:points:07-pull-errors': {
     source: ollamaStreaming,
-    behavior: 'Errors of a pull are in the stream, whose status is 200.',
+    behavior: 'Errors of a pull are lines of the stream, whose status is 200.',
   },
   'ollama:points:08-progress': {
     source: ollamaStreaming,
@@ -1718,7 +1756,8 @@ export const requirements = {
   },
   'ollama:points:09-whole-calls': {
     source: ollamaRoutes,
-    behavior: "Calls are whole; natively their arguments are an object, in OpenAI's API a text.",
+    behavior:
+      "Calls arrive as a whole. Their arguments are an object in Ollama's API and a string in OpenAI's API.",
   },
   'ollama:points:10-v1-sampling': {
     source: ollamaRoutes,
@@ -1726,7 +1765,7 @@ export const requirements = {
   },
   'ollama:points:11-digests': {
     source: ollamaRoutes,
-    behavior: 'The digests of tags and ps are 64 hexadecimal digits without a prefix.',
+    behavior: 'The digests in tags and ps are 64 hexadecimal digits without a prefix.',
   },
   'ollama:points:12-model-info': {
     source: ollamaRoutes,
@@ -1739,15 +1778,16 @@ export const requirements = {
   'ollama:points:14-delete-and-mismatch': {
     source: ollamaRoutes,
     behavior:
-      'A deleted model stays loaded; a blob with another digest is rejected, and stored under its actual one.',
+      'A deleted model stays loaded. A blob with a wrong digest is rejected, but stored under its actual digest.',
   },
   'ollama:points:15-names': {
     source: ollamaRoutes,
-    behavior: 'Names are found in any case, listed with their tags, and echoed as they were asked.',
+    behavior:
+      'Model names are found in any case, listed with their tags, and repeated as the client wrote them.',
   },
   'ollama:clients:no-error-key': {
     source: ollamaJs,
-    behavior: 'No line but that of an error has a key `error`.',
+    behavior: 'Only a line with an error has the key `error`.',
   },
 } as const satisfies Record<string, Requirement>
 

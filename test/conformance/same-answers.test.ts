@@ -1,4 +1,4 @@
-/** Responses do not depend on the framework, to the byte, except for ids and times. */
+/** Responses are identical in every framework, except for ids and times. */
 import type { RequestListener } from 'node:http'
 import { Router } from '@koa/router'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
@@ -52,44 +52,44 @@ const paths = {
   show: '/api/show',
 } as const
 
-const saying = (text: string, more: object = {}) =>
+const chatBody = (text: string, more: object = {}) =>
   JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: text }], ...more })
-const asking = (text: string, more: object = {}) => saying(text, { max_tokens: 9, ...more })
+const messagesBody = (text: string, more: object = {}) => chatBody(text, { max_tokens: 9, ...more })
 const tooLarge = 'a'.repeat(33 * 1024 ** 2)
 
 test.each<[what: string, path: keyof typeof paths, status: number, body: string]>([
-  ['a whole answer', 'openai', 200, saying('Hello')],
-  ['a stream', 'openai', 200, saying('Hello', { stream: true, stream_options: { include_usage: true } })],
-  ['a stream that fails', 'openai', 200, saying('Fail', { stream: true })],
+  ['a non-streamed answer', 'openai', 200, chatBody('Hello')],
+  ['a stream', 'openai', 200, chatBody('Hello', { stream: true, stream_options: { include_usage: true } })],
+  ['a stream that fails', 'openai', 200, chatBody('Fail', { stream: true })],
   ['a message without a role', 'openai', 400, '{"model":"tiny","messages":[{"content":"Hello"}]}'],
-  ['a prompt that is too long', 'openai', 400, saying('Long')],
+  ['a prompt longer than the context', 'openai', 400, chatBody('Long')],
   ['a body that is not JSON', 'openai', 400, '{'],
   ['an empty body', 'openai', 400, ''],
-  ['a body that is too large', 'openai', 413, tooLarge],
+  ['a body over the limit', 'openai', 413, tooLarge],
 
-  ['a whole answer', 'anthropic', 200, asking('Hello')],
-  ['a stream', 'anthropic', 200, asking('Hello', { stream: true })],
-  ['a stream that fails', 'anthropic', 200, asking('Fail', { stream: true })],
-  ['a call without `max_tokens`', 'anthropic', 400, saying('Hello')],
-  ['a prompt that is too long', 'anthropic', 400, asking('Long')],
+  ['a non-streamed answer', 'anthropic', 200, messagesBody('Hello')],
+  ['a stream', 'anthropic', 200, messagesBody('Hello', { stream: true })],
+  ['a stream that fails', 'anthropic', 200, messagesBody('Fail', { stream: true })],
+  ['a call without `max_tokens`', 'anthropic', 400, chatBody('Hello')],
+  ['a prompt longer than the context', 'anthropic', 400, messagesBody('Long')],
   ['a body that is not JSON', 'anthropic', 400, '{'],
   ['an empty body', 'anthropic', 400, ''],
-  ['a body that is too large', 'anthropic', 413, tooLarge],
+  ['a body over the limit', 'anthropic', 413, tooLarge],
 
-  ['a whole answer', 'chat', 200, saying('Hello', { stream: false })],
-  ['a stream', 'chat', 200, saying('Hello')],
-  ['a stream that fails', 'chat', 200, saying('Fail')],
-  ['a whole answer', 'generate', 200, '{"model":"tiny","prompt":"Hello","stream":false}'],
+  ['a non-streamed answer', 'chat', 200, chatBody('Hello', { stream: false })],
+  ['a stream', 'chat', 200, chatBody('Hello')],
+  ['a stream that fails', 'chat', 200, chatBody('Fail')],
+  ['a non-streamed answer', 'generate', 200, '{"model":"tiny","prompt":"Hello","stream":false}'],
   ['a stream', 'generate', 200, '{"model":"tiny","prompt":"Hello"}'],
-  ['a model to load', 'generate', 200, '{"model":"tiny"}'],
-  ['a model to show', 'show', 200, '{"model":"tiny"}'],
-  ['a model that is not there', 'show', 404, '{"model":"nope"}'],
+  ['loading a model', 'generate', 200, '{"model":"tiny"}'],
+  ['showing a model', 'show', 200, '{"model":"tiny"}'],
+  ['showing a missing model', 'show', 404, '{"model":"nope"}'],
   ['a role of a wrong type', 'chat', 400, '{"model":"tiny","messages":[{"role":5}]}'],
-  ['a prompt that is too long', 'chat', 400, saying('Long')],
+  ['a prompt longer than the context', 'chat', 400, chatBody('Long')],
   ['a body that is not JSON', 'chat', 400, '{'],
   ['an empty body', 'chat', 400, ''],
-  ['a body that is too large', 'chat', 413, tooLarge],
-])('%s (%s) is the same in every mount', async (_what, path, status, body) => {
+  ['a body over the limit', 'chat', 413, tooLarge],
+])('every mount gives the same response: %s (%s)', async (_what, path, status, body) => {
   const answers = await Promise.all(
     Object.keys(mounts).map(async (name, index) => {
       const prefix = name.endsWith('prefix') ? '/llm' : ''
@@ -113,7 +113,7 @@ test.each<[what: string, path: keyof typeof paths, status: number, body: string]
 })
 
 test.each(['/v1/models', '/api/tags', '/api/ps', '/api/version'])(
-  '%s is the same in every mount',
+  'every mount gives the same response: %s',
   async (path) => {
     const answers = await Promise.all(
       Object.keys(mounts).map(async (name, index) => {
@@ -130,7 +130,7 @@ test.each(['/v1/models', '/api/tags', '/api/ps', '/api/version'])(
   },
 )
 
-/** Removes ids and times. */
+/** Replaces ids and times, which differ between responses. */
 const masked = (body: string): string =>
   body
     .replace(/"(id|request_id)":"(chatcmpl-|msg_|req_)[\w-]+"/g, '"$1":"…"')

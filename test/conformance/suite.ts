@@ -1,4 +1,4 @@
-/** Every requirement, checked on one way to mount the routes: an adapter brings only that way. */
+/** The conformance suite checks every requirement on one mount. Each adapter has a test that calls it. */
 import type { RequestListener, Server } from 'node:http'
 import { type Caller, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
@@ -20,16 +20,16 @@ import { type RequirementId, requirements } from './requirements.ts'
 const checks = { ...openai, ...anthropic, ...ollama }
 const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput, ...badNamesAndBodies }
 
-/** Makes a handler for Node's own server. Paths that no route has are to be answered, not passed on. */
+/** Creates a handler for Node's own server. The handler must answer unknown paths itself. */
 export type Mount = (llm: Llm, caller?: WhoCalls) => RequestListener
 
-/** The option of the same name of every adapter. */
+/** The option `authenticate` of an adapter. */
 export type WhoCalls = () => Caller | undefined
 
-/** Starts a server around the mounted routes, until the test is over, and resolves with its URL. */
+/** Starts a server with the mounted routes and resolves with its URL. It closes when the test ends. */
 export type Serve = (engine: Engine, given?: Given) => Promise<string>
 
-/** The same, with what a host has in its hands. */
+/** Starts a server like `Serve`, and resolves with the objects of the host app. */
 export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
 export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes'> {
@@ -56,9 +56,11 @@ const nothing: InFront = (mounted) => mounted
 export type Check = (serve: Serve, start: Start) => Promise<void>
 
 /**
- * @param notHere what a mount cannot do by its nature, by the id of a requirement or the name of a bad input,
- * with the reason. The check has to fail there: an exception that is none any more is an error.
- * @param rows `mount`: transport, faults and manners, which depend on the mount. `shared`: all other rows.
+ * Defines the conformance tests of one mount.
+ * @param notHere Checks that this mount cannot pass, by requirement id or check title, with the reason.
+ * A listed check must fail. If it passes, the test fails.
+ * @param rows `mount`: only checks that depend on the mount (bodies, faults, authentication, origins).
+ * `shared`: only the other checks.
  */
 export function conformanceSuite(
   name: string,
@@ -82,7 +84,7 @@ export function conformanceSuite(
         scopes,
         ...(keys ? { auth: 'keys', database: ':memory:' } : { auth: caller ? 'host' : 'anonymous' }),
         logger: runLog,
-        // Nobody here speaks to the world.
+        // No test may reach a registry on the internet.
         store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
       })
       const { close, ...listening } = await listen(inFront(mount(llm, caller)))
@@ -102,7 +104,7 @@ export function conformanceSuite(
     const run = (key: string, title: string, check: Check): void => {
       const reason = notHere[key]
       if (reason === undefined) test(title, () => check(serve, start))
-      else test(`${title} Not here: ${reason}`, () => expect(check(serve, start)).rejects.toThrow())
+      else test(`${title} (expected to fail: ${reason})`, () => expect(check(serve, start)).rejects.toThrow())
     }
 
     for (const [id, { behavior }] of Object.entries(requirements)) {
@@ -115,11 +117,11 @@ export function conformanceSuite(
         for (const [what, check] of Object.entries(all)) run(what, what, check)
       })
     }
-    if (hasSharedRows) describeRows('given bad input', badInput)
-    if (hasMountRows) describeRows('when something goes wrong', faults)
-    if (hasMountRows) describeRows('asked by somebody else', manners)
+    if (hasSharedRows) describeRows('invalid requests', badInput)
+    if (hasMountRows) describeRows('failures, slow models and disconnected clients', faults)
+    if (hasMountRows) describeRows('authentication and origins', manners)
   })
 }
 
-/** Whether a framework can change what a requirement demands: how bodies and streams pass it. */
+/** Whether a requirement is about bodies or connections, so that its result can depend on the framework. */
 const isTransport = (id: string): boolean => /:(transport|blobs):/.test(id)

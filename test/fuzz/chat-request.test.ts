@@ -1,4 +1,7 @@
-/** Whatever is sent, the answer is a completion or an error in the envelope, soon, and nothing is left behind. */
+/**
+ * Random chat completion requests. Each gets a completion or an OpenAI error within 2 s.
+ * Memory must not grow.
+ */
 import { Agent, request } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { setFlagsFromString } from 'node:v8'
@@ -48,7 +51,7 @@ afterAll(async () => {
   await Promise.all([scripted, local].map((llm) => llm.close()))
 })
 
-/** A scripted engine remembers what it was asked, and memory is looked at here. */
+/** Returns a scripted engine that does not record requests, because records would look like a memory leak. */
 function forgetful(): Engine {
   const { generate: _, ...rest } = scriptedEngine('')
   return { ...rest, generate: (request, call) => scriptedEngine('Hello there.').generate(request, call) }
@@ -102,7 +105,7 @@ const fields: Values = {
   metadata: anyValue,
   ['__proto__']: anyValue,
 }
-/** A valid request with anything here and there. The last field is not touched: it keeps answers short. */
+/** A valid request with a few random values. The last field is fixed, so that answers stay short. */
 const almostValid = fc
   .tuple(
     mostly(fc.constant('"tiny"'), 50),
@@ -112,7 +115,7 @@ const almostValid = fc
   .map(([model, messages, others]) =>
     object([...Object.entries({ model, messages }), ...others, ['max_completion_tokens', '4']]),
   )
-/** Resolves with the number of accepted requests, since a run of rejected ones would prove nothing. */
+/** Resolves with the number of accepted requests. A run in which all requests are rejected proves nothing. */
 async function run(
   server: () => Listening,
   body: fc.Arbitrary<string | Uint8Array>,
@@ -130,7 +133,7 @@ async function run(
   return answered
 }
 
-test('5,000 requests get a completion or an error each, soon, and leave nothing behind', {
+test('each of 5,000 random chat requests gets a completion or an error within 2 s, without a memory leak', {
   timeout: 60_000,
 }, async () => {
   await run(() => scriptedServer, almostValid, 1_000)
@@ -144,7 +147,7 @@ test('5,000 requests get a completion or an error each, soon, and leave nothing 
   expect((heapUsed() - before) / 1024 ** 2, 'MB').toBeLessThan(5)
 })
 
-test('300 requests to a real model get a completion or an error each, soon, from one process', {
+test('each of 300 random chat requests to a real model gets a completion or an error from one process', {
   timeout: 60_000,
 }, async () => {
   const [{ processId } = {}] = local.loaded()
@@ -182,7 +185,7 @@ function send(url: string, body: string | Uint8Array): Promise<Answer> {
   })
 }
 
-/** Nothing but what clients can read. */
+/** Expects a completion, a stream or an error that clients of OpenAI can parse. */
 function judge({ status, type, body }: Answer): void {
   if (status !== 200) {
     expect([400, 404], body).toContain(status)

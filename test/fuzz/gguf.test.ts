@@ -1,4 +1,4 @@
-/** However a file is damaged, reading it ends soon, with what it says or with an error of ours. */
+/** Damaged GGUF files. Each is read, or rejected with an `LlmError`, within 2 s. */
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { LlmError } from '../../packages/core/src/errors.ts'
 import { readGguf } from '../../packages/core/src/models/gguf/gguf.ts'
 
 const limitMs = 2_000
-/** All of the metadata, the tensors' descriptions, and a few weights. */
+/** Covers the metadata, the tensor descriptions and a few weights. */
 const headBytes = 50_000
 
 let folder: string
@@ -27,7 +27,7 @@ afterAll(() => rm(folder, { recursive: true }))
 async function expectQuietEnd(bytes: Uint8Array, arrays: boolean): Promise<void> {
   const file = await open(path, 'w')
   await file.write(bytes)
-  // As long as the model was: sizes that are a little wrong must not be caught by its end.
+  // The file is as long as the model, so that a slightly wrong size does not end beyond the file.
   await file.truncate(bytes.length < headBytes ? bytes.length : 5_180_192)
   await file.close()
   const startedAt = performance.now()
@@ -44,7 +44,7 @@ async function expectQuietEnd(bytes: Uint8Array, arrays: boolean): Promise<void>
   expect(performance.now() - startedAt).toBeLessThan(limitMs)
 }
 
-test('a file that was cut off', async () => {
+test('a truncated GGUF file is read or rejected within 2 s', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(headBytes - 1), fc.boolean(), (length, arrays) =>
       expectQuietEnd(whole.subarray(0, length), arrays),
@@ -53,10 +53,10 @@ test('a file that was cut off', async () => {
   )
 })
 
-/** Half of them in the first kilobyte, where the types and counts stand close together. */
+/** Half of the positions are in the first kilobyte, where many types and counts are. */
 const place = fc.oneof(fc.nat(1_000), fc.nat(headBytes - 1))
 
-test('bytes that were turned over', async () => {
+test('a GGUF file with overwritten bytes is read or rejected within 2 s', async () => {
   const damage = fc.array(fc.tuple(place, fc.nat(255)), { minLength: 1, maxLength: 8 })
 
   await fc.assert(
@@ -69,7 +69,7 @@ test('bytes that were turned over', async () => {
   )
 })
 
-test('lengths that were overwritten with large ones', async () => {
+test('a GGUF file with overwritten lengths is read or rejected within 2 s', async () => {
   const large = fc.oneof(fc.bigInt(0n, 5_000_000n), fc.bigInt(0n, 2n ** 64n - 1n))
 
   await fc.assert(

@@ -1,13 +1,13 @@
-/** Texts of JSON, likely and unlikely: what fuzzed requests are made of. */
+/** Generators of JSON texts, valid and unusual, for fuzzed requests. */
 import fc from 'fast-check'
 
-/** Halves of characters, too: `JSON.stringify` writes them as escapes. */
+/** Includes lone surrogates, which `JSON.stringify` writes as escapes. */
 const anyText = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
   fc.string({ unit: fc.nat(0xffff).map((unit) => String.fromCharCode(unit)) }),
 )
-/** All values are texts of JSON: not every number of JSON is one that `JSON.stringify` writes. */
+/** Generators return JSON texts, not values, because `JSON.stringify` cannot write numbers such as 1e999. */
 export const asJson = (values: fc.Arbitrary<unknown>): fc.Arbitrary<string> =>
   values.map((value) => JSON.stringify(value))
 const odd = fc.constantFrom(
@@ -33,7 +33,7 @@ export const numbers = (min: number, max: number) => asJson(fc.double({ min, max
 /** Likely valid values, by field name. */
 export type Values = Readonly<Record<string, fc.Arbitrary<string>>>
 
-/** One of the fields. */
+/** Generates a random field, mostly with a valid value. A larger `weight` makes invalid values rarer. */
 export const oneOf = (fields: Values, weight: number): fc.Arbitrary<readonly [key: string, value: string]> =>
   fc.oneof(
     ...Object.entries(fields).map(([name, likely]) => fc.tuple(fc.constant(name), mostly(likely, weight))),

@@ -1,4 +1,4 @@
-/** Whatever is sent to the Ollama API, the answer is one, or an error with a text, soon, and never the server's fault. */
+/** Random requests to the Ollama API. Each gets an answer or an error text within 10 s, and never a 5xx. */
 import { createLlm, routesFor } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
@@ -21,7 +21,7 @@ import {
   type Values,
 } from './json.ts'
 
-/** A call may say that the model is to go, and the next one loads it again. */
+/** A call may unload the model, so the next call has to load it again. */
 const limitMs = 10_000
 const models = emptyFolder()
 const scripted = await createLlm({ engine: forgetful(), models })
@@ -40,7 +40,7 @@ afterAll(async () => {
   await Promise.all([scripted, local].map((llm) => llm.close()))
 })
 
-/** A scripted engine remembers what it was asked. */
+/** Returns a scripted engine that does not record requests. */
 function forgetful(): Engine {
   const { generate: _, ...rest } = scriptedEngine('')
   return { ...rest, generate: (request, call) => scriptedEngine('Hello there.').generate(request, call) }
@@ -88,7 +88,7 @@ const options: Values = {
   mirostat: anyValue,
 }
 
-/** It keeps answers short, and the context as it is: another one is a load. */
+/** Keeps answers short and the context size unchanged, because another context size reloads the model. */
 const short: readonly (readonly [name: string, value: string])[] = [
   ['num_predict', '4'],
   ['num_ctx', '0'],
@@ -117,7 +117,7 @@ const fields: Values = {
   ['__proto__']: anyValue,
 }
 
-/** A valid request with anything here and there. */
+/** A valid request with a few random values. */
 const almostValid = fc
   .tuple(
     mostly(fc.constantFrom('"tiny"', '"TINY:latest"'), 50),
@@ -131,7 +131,7 @@ const almostValid = fc
 
 const routes = ['chat', 'generate'] as const
 
-/** Resolves with the number of accepted requests, since a run of rejected ones would prove nothing. */
+/** Resolves with the number of accepted requests. A run in which all requests are rejected proves nothing. */
 async function run(
   server: () => Listening,
   body: fc.Arbitrary<string | Uint8Array<ArrayBuffer>>,
@@ -153,7 +153,7 @@ async function run(
   return answered
 }
 
-test('1,000 requests get an answer or an error each, soon', { timeout: 60_000 }, async () => {
+test('each of 1,000 random Ollama requests gets an answer or an error', { timeout: 60_000 }, async () => {
   const answered = await run(() => scriptedServer, almostValid, 600)
   await run(() => scriptedServer, anyJson(fields), 200)
   await run(() => scriptedServer, anyBytes, 200)
@@ -161,7 +161,7 @@ test('1,000 requests get an answer or an error each, soon', { timeout: 60_000 },
   expect(answered).toBeGreaterThan(150)
 })
 
-test('200 requests to a real model get an answer or an error each, soon, and the next call is answered', {
+test('each of 200 random requests to a real model gets an answer or an error, and the next call works', {
   timeout: 60_000,
 }, async () => {
   const answered = await run(() => localServer, almostValid, 200)
@@ -171,7 +171,7 @@ test('200 requests to a real model get an answer or an error each, soon, and the
   expect(answer.text).toBe('Hello! How can I help you?')
 })
 
-/** Nothing but what clients can read. */
+/** Expects an answer, a stream or an error that clients of Ollama can parse. */
 function judge(route: (typeof routes)[number], { status, headers }: Response, body: string): void {
   const type = headers.get('content-type')
   if (status !== 200) {

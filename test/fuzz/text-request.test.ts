@@ -1,4 +1,4 @@
-/** Whatever is asked of completions and embeddings, the answer is one, or an error in the envelope, and never the server's fault. */
+/** Random requests for completions and embeddings. Each gets a result, or a 400 in the error envelope. */
 import { createLlm, routesFor } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
@@ -9,7 +9,7 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { anyBytes, anyJson, asJson, list, mostly, numbers, object, oneOf, text, type Values } from './json.ts'
 
-/** It does not keep what it was asked. */
+/** A scripted engine that does not record requests. */
 const { generate: _, ...others } = scriptedEngine('')
 const engine: Engine = {
   ...others,
@@ -52,7 +52,7 @@ test.each([
   ['completions', 'prompt', completions, /"object":"text_completion"/],
   ['embeddings', 'input', embeddings, /^\{"object":"list"/],
 ] as const)(
-  '2,000 requests for %s get what they ask for, or an error each',
+  'each of 2,000 random requests for %s gets a result or an error',
   async (path, field, fields, found) => {
     let answered = 0
     const almostValid = fc
@@ -68,13 +68,13 @@ test.each([
             headers: { 'content-type': 'application/json' },
             body: body as string | Uint8Array<ArrayBuffer>,
           })
-          const said = await response.text()
+          const text = await response.text()
           if (response.status === 200) {
             answered++
-            expect(said).toMatch(found)
+            expect(text).toMatch(found)
           } else {
-            expect(response.status, said).toBe(400)
-            expect(JSON.parse(said)).toMatchObject({
+            expect(response.status, text).toBe(400)
+            expect(JSON.parse(text)).toMatchObject({
               error: { type: 'invalid_request_error', message: expect.stringMatching(/./) },
             })
           }

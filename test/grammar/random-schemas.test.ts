@@ -8,7 +8,7 @@ import { GbnfSampler } from '../support/gbnf-sampler.ts'
 import { anySchema, validator } from '../support/random-schemas.ts'
 import { times } from '../support/scale.ts'
 
-test('samples of a schema’s grammar are valid under the schema', () => {
+test('JSON sampled from the grammar of a random schema is valid under the schema', () => {
   const seen = { compiled: 0, rejected: new Map<string, number>() }
   fc.assert(
     fc.property(
@@ -40,7 +40,7 @@ test('samples of a schema’s grammar are valid under the schema', () => {
 }, 600_000)
 
 test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
-  'const and enum accept a property named %s',
+  'the grammars of const and enum accept a property named %s',
   (name) => {
     const value = JSON.parse(`{"${name}":{}}`)
     for (const schema of [{ const: value }, { enum: [value] }]) {

@@ -39,7 +39,7 @@ interface Count {
 }
 const counts: Record<string, Count> = {}
 
-describe.each(files)('%s', (file) => {
+describe.each(files)('the grammar of each schema in %s', (file) => {
   const keyword = file.replace(/\.json$/, '').replaceAll('\\', '/')
   const groups: readonly Group[] = JSON.parse(readFileSync(`${folder}/${file}`, 'utf8'))
   const count: Count = {
@@ -70,7 +70,7 @@ describe.each(files)('%s', (file) => {
   })
 })
 
-test('counts by keyword; every listed exception occurs', () => {
+test('every test file is counted, and every known rejection occurs', () => {
   process.stdout.write(`${table()}\n`)
   const missed = Object.values(counts).flatMap((count) => count.missed)
 
@@ -78,7 +78,7 @@ test('counts by keyword; every listed exception occurs', () => {
   expect(knownRejections.filter(([words]) => !missed.some((about) => words.test(about)))).toEqual([])
 })
 
-/** `undefined` if a keyword is rejected. */
+/** Returns `undefined` if the schema has an unsupported keyword, and adds the keyword to `rejected`. */
 function grammarOf(schema: unknown, rejected: string[]): string | undefined {
   try {
     return schemaToGrammar(schema)
@@ -89,7 +89,7 @@ function grammarOf(schema: unknown, rejected: string[]): string | undefined {
   }
 }
 
-/** JSON with properties in every order, at most 200 texts. */
+/** Writes a value as JSON with its properties in different orders, at most 200 texts per order. */
 function textsOf(value: unknown): readonly string[] {
   if (Array.isArray(value)) return join(value.map(textsOf)).map((items) => `[${items.join(',')}]`)
   if (typeof value !== 'object' || value === null) return [JSON.stringify(value)]
