@@ -1,4 +1,4 @@
-/** Cache usage in Anthropic's API: read by its own client from a scripted engine, and from the built-in one on every mount. */
+/** Cache usage in Anthropic's API, with a scripted engine and with the local engine on every mount. */
 import { randomUUID } from 'node:crypto'
 import type { RequestListener } from 'node:http'
 import Anthropic from '@anthropic-ai/sdk'
@@ -27,7 +27,7 @@ import { fetchHandler } from '../support/fetch.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 
-describe('by a scripted engine', () => {
+describe('cache usage of a scripted engine', () => {
   let now = 0
   let llm: Llm
   let server: Listening
@@ -41,7 +41,7 @@ describe('by a scripted engine', () => {
     client = new Anthropic({ baseURL: server.url, apiKey: 'anything', maxRetries: 0 })
   })
 
-  // The cache of the previous test is gone.
+  // An hour later, the cache of the previous test has expired.
   beforeEach(() => {
     now += 3_600_000
   })
@@ -61,7 +61,7 @@ describe('by a scripted engine', () => {
   const written = { ...nothing, input_tokens: 1, cache_creation_input_tokens: 2 }
   const read = { ...nothing, input_tokens: 1, cache_read_input_tokens: 2 }
 
-  test('what was written by one call is read by the next, whole and streamed', async () => {
+  test('the next call reads the prefix that a call wrote, with and without streaming', async () => {
     const first = await client.messages.create(asked)
     const second = await client.messages.create(asked)
     const streamed = await client.messages.stream(asked).finalMessage()
@@ -83,7 +83,7 @@ describe('by a scripted engine', () => {
     })
   })
 
-  test('a prompt is read ahead of time', async () => {
+  test('`max_tokens: 0` caches a prompt for the next call', async () => {
     const ahead = await client.messages.create({ ...asked, max_tokens: 0 })
     const { data, response } = await client.messages.create(asked).withResponse()
 
@@ -113,7 +113,7 @@ describe('by a scripted engine', () => {
     ])
   })
 
-  test('a breakpoint too many is a BadRequestError', async () => {
+  test('a fifth breakpoint makes the client throw a BadRequestError', async () => {
     const block = { type: 'text' as const, text: 'a', cache_control: { type: 'ephemeral' as const } }
     const failure = client.messages.create({
       ...asked,
@@ -135,8 +135,8 @@ const mounts: Readonly<Record<string, (llm: Llm, caller: WhoCalls) => RequestLis
   fetch: fetchHandler,
 }
 
-describe('by the built-in engine', () => {
-  /** What is kept of one prompt of these tests takes more than half of it. */
+describe('cache usage of the local engine', () => {
+  /** Size of a prompt cache that holds only one prompt of these tests. Each takes more than half of it. */
   const roomForOne = '2mb'
 
   let llm: Llm
@@ -153,7 +153,7 @@ describe('by the built-in engine', () => {
   afterAll(() => Promise.all([llm.close(), small.close()]))
 
   describe.each(Object.entries(mounts))('mounted in %s', (_name, mount) => {
-    let caller: Caller = { id: 'nobody' }
+    let caller: Caller = { id: 'initial' }
     let server: Listening
     let site: Site
     beforeAll(async () => {
@@ -169,7 +169,7 @@ describe('by the built-in engine', () => {
 
     test.each(Object.entries(numbers))('%s', (_id, check) => check(site))
 
-    test('a prefix that is shorter than a chunk is not kept', async () => {
+    test('a prefix shorter than a chunk is not cached', async () => {
       site.callAs({ id: randomUUID() })
 
       for (const _ of [1, 2]) {
@@ -180,7 +180,7 @@ describe('by the built-in engine', () => {
       }
     })
 
-    test('what had to give way to another prompt is written again, and never read', async () => {
+    test('an evicted prefix is written again, not read', async () => {
       const own: Caller = { id: randomUUID() }
       const { url, close } = await listen(mount(small, () => own))
       const usages: Anthropic.Usage[] = []
@@ -192,7 +192,7 @@ describe('by the built-in engine', () => {
       expect(usages.map((usage) => writtenOf(usage) > 0)).toEqual([true, true, true, false])
     })
 
-    test('what was reused without a breakpoint is in the header alone, and in the usage of other APIs', async () => {
+    test('tokens reused without a breakpoint are only in the header, and in the usage of other APIs', async () => {
       site.callAs({ id: randomUUID() })
       const messages = [user(notes('z'))]
       const body = { model: 'tiny', max_tokens: 1, temperature: 0, messages }

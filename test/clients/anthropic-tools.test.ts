@@ -1,4 +1,4 @@
-/** Tools, thoughts and formats through Anthropic's own clients: calls with the built-in model, and what it cannot say with a script. */
+/** Tools, thinking and formats with Anthropic's own clients, with the built-in model or a scripted engine. */
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { jsonSchemaOutputFormat } from '@anthropic-ai/sdk/helpers/json-schema'
@@ -15,7 +15,7 @@ import { listen } from '../support/listen.ts'
 const llm = await createLlm({ models: emptyFolder(), local: { contextSize: 1_024 } })
 const server = await listen(express().use(llmRouter(llm)))
 
-// A model process needs a moment to start, and a busy machine a longer one.
+// Loading the model can take long on a busy machine.
 beforeAll(() => llm.chat('Hello', { maxTokens: 1 }), 60_000)
 
 afterAll(async () => {
@@ -34,7 +34,7 @@ const weather = {
 }
 const measured = '{"temperature": 21, "condition": "sunny"}'
 const ask = { role: 'user' as const, content: 'What is the weather in Paris?' }
-/** The newest client does not type it, and passes it on. */
+/** The types of the newest client lack `temperature`, but the client sends it. */
 const likeliest = { temperature: 0 } as object
 const question = { model: 'tiny', max_tokens: 100, tools: [weather], messages: [ask], ...likeliest }
 const greeting = { model: 'any', max_tokens: 2_000, messages: [{ role: 'user' as const, content: 'Hi' }] }
@@ -54,7 +54,7 @@ const answering = (message: Anthropic.Message, result: object): Anthropic.Messag
 describe.each([
   ['1', Anthropic],
   ['0', Anthropic0 as unknown as typeof Anthropic],
-])('version %s', (_version, Class) => {
+])('Anthropic SDK version %s', (_version, Class) => {
   const client = new Class({ baseURL: server.url, apiKey: 'anything', maxRetries: 0 })
 
   async function scripted(script: Script) {
@@ -68,7 +68,7 @@ describe.each([
     return { engine, client: new Class({ baseURL: url, apiKey: 'anything', maxRetries: 0 }) }
   }
 
-  test('a tool is called, and its result becomes an answer', async () => {
+  test('the model calls a tool and uses its result in the answer', async () => {
     const message = await client.messages.create(question)
     const call = callOf(message)
     const answer = await client.messages.create({
@@ -86,7 +86,7 @@ describe.each([
     expect(answer.content).toMatchObject([{ type: 'text', text: expect.stringContaining('21') }])
   })
 
-  test('the same in a stream, whose helper events have the arguments in pieces', async () => {
+  test('a streamed tool call joins to the non-streamed call, and helper events have pieces of its arguments', async () => {
     const whole = await client.messages.create(question)
     const snapshots: unknown[] = []
     const blocks: string[] = []
@@ -111,15 +111,15 @@ describe.each([
   })
 
   test.each([false, true])(
-    "the client's own loop of calls and results runs to its end, streamed: %s",
+    "the client's toolRunner() runs calls and results to the end (stream: %s)",
     async (stream) => {
-      const asked: string[] = []
+      const cities: string[] = []
       const tool = betaTool({
         name: weather.name,
         description: weather.description,
         inputSchema: weather.input_schema as never,
         run: (input) => {
-          asked.push((input as { city: string }).city)
+          cities.push((input as { city: string }).city)
           return measured
         },
       })
@@ -132,12 +132,12 @@ describe.each([
       })
       const { content } = await runner.runUntilDone()
 
-      expect(asked).toEqual(['Paris'])
+      expect(cities).toEqual(['Paris'])
       expect(content).toMatchObject([{ type: 'text', text: expect.stringContaining('21') }])
     },
   )
 
-  test('a call that the limit breaks off disturbs no client', async () => {
+  test('a tool call that is cut by the token limit causes no client error', async () => {
     const { usage } = await client.messages.create(question)
     const cut = { ...question, max_tokens: usage.output_tokens - 4 }
 
@@ -173,7 +173,7 @@ describe.each([
     }
   })
 
-  test('a format constrains the output, and an unsupported one is named', async () => {
+  test('a format constrains the output, and an unsupported schema gets a 400 that names the keyword', async () => {
     const ask = (schema: Record<string, unknown>) =>
       client.messages.create({
         ...greeting,
@@ -194,7 +194,7 @@ describe.each([
     })
   })
 
-  test('what is counted with tools, calls and results is what is read', async () => {
+  test('countTokens() returns the input tokens of a call with tools, calls and results', async () => {
     const message = await client.messages.create(question)
     const messages = answering(message, { content: measured, is_error: true })
     const { max_tokens: _, ...prompt } = { ...question, messages }
@@ -207,7 +207,7 @@ describe.each([
     expect(bare.input_tokens).toBeLessThan(input_tokens)
   })
 
-  test('a result without its call is a BadRequestError that names the id', async () => {
+  test('a result without its call makes the client throw a BadRequestError that names the id', async () => {
     const messages: Anthropic.MessageParam[] = [
       ask,
       { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_lost' }] },
@@ -220,7 +220,7 @@ describe.each([
     })
   })
 
-  test('reasoning is streamed, signed, and accepted back', async () => {
+  test('thinking is streamed, signed, and accepted in later turns', async () => {
     const { engine, client } = await scripted([{ reasoning: 'Hm, ' }, { reasoning: 'a greeting.' }, 'Hello.'])
     const body = { ...greeting, thinking }
     const thoughts: string[] = []
@@ -255,7 +255,7 @@ describe.each([
     ])
   })
 
-  test('a model that can think does so when it is asked to, and its thoughts can be handed back', async () => {
+  test('a model with reasoning thinks on request, and accepts its thinking in later turns', async () => {
     const sum = { role: 'user' as const, content: 'What is 2 plus 3?' }
     const body = { model: 'tiny', max_tokens: 60, messages: [sum], ...likeliest }
 
@@ -276,7 +276,7 @@ describe.each([
     expect(again.content).toMatchObject([{ type: 'text', text: expect.stringContaining('5') }])
   })
 
-  test('thoughts, text and two calls are put together, each in its block', async () => {
+  test('thinking, text and two calls are joined, each in its own block', async () => {
     const { client } = await scripted([
       { reasoning: 'Two of them.' },
       'I look.',
@@ -297,7 +297,7 @@ describe.each([
     ])
   })
 
-  test('an answer in a format is parsed by the client', async () => {
+  test('the client parses an answer in a format', async () => {
     const { engine, client } = await scripted('{"city": "Oslo"}')
     const format = jsonSchemaOutputFormat({
       type: 'object',

@@ -1,4 +1,4 @@
-/** Anthropic's own client against a mounted app, with the built-in model. */
+/** Anthropic's own client with the built-in model. */
 import Anthropic from '@anthropic-ai/sdk'
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
@@ -19,12 +19,12 @@ const server = await listen(app)
 const client = new Anthropic({ baseURL: server.url, apiKey: 'anything' })
 const hello = { role: 'user' as const, content: 'Hello' }
 const story = { role: 'user' as const, content: 'Tell me a story.' }
-/** The newest client does not type it, and passes it on. */
+/** The types of the newest client lack `temperature`, but the client sends it. */
 const likeliest = { temperature: 0 } as object
 const greeting = { model: 'tiny', max_tokens: 50, messages: [hello], ...likeliest }
 const tooLong = { ...greeting, messages: [{ role: 'user' as const, content: 'fox '.repeat(5_000) }] }
 
-// A model process needs a moment to start, and a busy machine a longer one.
+// Loading the model can take long on a busy machine.
 beforeAll(() => llm.chat('Hello', { maxTokens: 1 }), 60_000)
 
 beforeEach(() => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await llm.close()
 })
 
-test('a whole answer', async () => {
+test('a message has the content, the stop reason and a request id', async () => {
   const message = await client.messages.create(greeting)
 
   expect(message).toMatchObject({
@@ -59,7 +59,7 @@ test('the base URL may end with a slash', async () => {
   expect(message.usage.output_tokens).toBe(1)
 })
 
-test('the stream helper puts the whole answer together', async () => {
+test('the stream helper joins a stream to the same message as without streaming', async () => {
   const question = { ...greeting, messages: [story], max_tokens: 100 }
   const types: string[] = []
   const pieces: string[] = []
@@ -85,7 +85,7 @@ test('the stream helper puts the whole answer together', async () => {
   ])
 })
 
-test('a stop sequence ends the answer, is not part of it, and is named', async () => {
+test('a stop sequence ends the answer, is not part of it, and is named in the response', async () => {
   const question = { ...greeting, stop_sequences: ['help'] }
 
   const whole = await client.messages.create(question)
@@ -97,7 +97,7 @@ test('a stop sequence ends the answer, is not part of it, and is named', async (
   }
 })
 
-test('an answer that was begun is continued', async () => {
+test('a trailing assistant message is continued', async () => {
   const begun = { role: 'assistant' as const, content: 'Hello! How can ' }
 
   const message = await client.messages.create({ ...greeting, messages: [hello, begun] })
@@ -105,7 +105,7 @@ test('an answer that was begun is continued', async () => {
   expect(message.content).toMatchObject([{ text: expect.stringMatching(/^ ?I help you\?$/) }])
 })
 
-test('an aborted stream makes room for the next call', async () => {
+test('an aborted stream does not delay the next call', async () => {
   const stream = await client.messages.create({
     ...greeting,
     messages: [story],
@@ -125,7 +125,7 @@ test('an aborted stream makes room for the next call', async () => {
   expect(next.content).toMatchObject([{ text: 'Hello! How can I help you?' }])
 })
 
-test('an unknown model is a NotFoundError, and is not tried again', async () => {
+test('an unknown model makes the client throw a NotFoundError without a retry', async () => {
   const error = await failure(client.messages.create({ ...greeting, model: 'nope' }))
 
   expect(error).toBeInstanceOf(Anthropic.NotFoundError)
@@ -135,7 +135,7 @@ test('an unknown model is a NotFoundError, and is not tried again', async () => 
   expect(arrived).toEqual(['POST /v1/messages'])
 })
 
-test('an invalid request is a BadRequestError that names the field, and is not tried again', async () => {
+test('an invalid request makes the client throw a BadRequestError that names the field, without a retry', async () => {
   const error = await failure(client.messages.create({ ...greeting, temperature: 3 } as typeof greeting))
 
   expect(error).toBeInstanceOf(Anthropic.BadRequestError)
@@ -143,7 +143,7 @@ test('an invalid request is a BadRequestError that names the field, and is not t
   expect(arrived).toEqual(['POST /v1/messages'])
 })
 
-test('a prompt longer than the context is a BadRequestError, whole and streamed', async () => {
+test('a prompt longer than the context makes the client throw a BadRequestError', async () => {
   const whole = await failure(client.messages.create(tooLong))
   const streamed = await failure(client.messages.create({ ...tooLong, stream: true }))
 
@@ -156,7 +156,7 @@ test('a prompt longer than the context is a BadRequestError, whole and streamed'
 
 test.each<[string, Pick<Anthropic.MessageCountTokensParams, 'messages' | 'system'>]>([
   ['one message', { messages: [hello] }],
-  ['a system', { system: 'You are a fox.', messages: [hello] }],
+  ['a system prompt', { system: 'You are a fox.', messages: [hello] }],
   [
     'a conversation in blocks',
     {
@@ -166,8 +166,8 @@ test.each<[string, Pick<Anthropic.MessageCountTokensParams, 'messages' | 'system
       ],
     },
   ],
-  ['one role twice', { messages: [hello, story] }],
-])('the count of %s is the input of the same call', async (_what, prompt) => {
+  ['two messages of the same role', { messages: [hello, story] }],
+])('countTokens() returns the input tokens of the same call: %s', async (_what, prompt) => {
   const { input_tokens } = await client.messages.countTokens({ model: 'tiny', ...prompt })
   const { usage } = await client.messages.create({ model: 'tiny', max_tokens: 1, ...prompt })
 
@@ -175,20 +175,20 @@ test.each<[string, Pick<Anthropic.MessageCountTokensParams, 'messages' | 'system
   expect(input_tokens).toBe(usage.input_tokens)
 })
 
-test('a prompt that no context holds is counted all the same', async () => {
+test('countTokens() counts a prompt longer than the context', async () => {
   const { input_tokens } = await client.messages.countTokens({ model: 'tiny', messages: tooLong.messages })
   const error = await failure(client.messages.create(tooLong))
 
   expect(error.message).toContain(`${input_tokens} tokens > 4096`)
 })
 
-test('counting for an unknown model is a NotFoundError', async () => {
+test('countTokens() throws a NotFoundError for an unknown model', async () => {
   const error = await failure(client.messages.countTokens({ model: 'nope', messages: [hello] }))
 
   expect(error).toBeInstanceOf(Anthropic.NotFoundError)
 })
 
-test('the models are listed and found', async () => {
+test('models can be listed and retrieved', async () => {
   const listed: Anthropic.ModelInfo[] = []
   for await (const model of client.models.list({ limit: 1 })) listed.push(model)
   const tiny = await client.models.retrieve('tiny')
@@ -200,7 +200,7 @@ test('the models are listed and found', async () => {
   expect(unknown.message).toContain('model: org/x:Q4')
 })
 
-/** Error that a call rejects with. */
+/** Resolves with the error of a call, which must be an `APIError`. */
 async function failure(call: Promise<unknown>): Promise<InstanceType<typeof Anthropic.APIError>> {
   const error = await call.then(
     () => undefined,

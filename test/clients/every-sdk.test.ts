@@ -1,4 +1,4 @@
-/** The clients for JavaScript, each on every mount, with the built-in model. */
+/** Every JavaScript SDK on every mount, with the built-in model. */
 import { readFileSync } from 'node:fs'
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-sdk-0'
@@ -10,7 +10,7 @@ import { ollama } from './sdks/ollama.ts'
 import { openai } from './sdks/openai.ts'
 import { type Sdk, situationNames, situations } from './situations.ts'
 
-/** By their folder in `node_modules`. */
+/** SDKs by their folder in `node_modules`. */
 const sdks = new Map<string, Sdk>([
   ['ollama', ollama],
   ['openai', openai],
@@ -28,7 +28,7 @@ describe.each(Object.entries(mounts))('mounted in %s', (mount, how) => {
 
   afterAll(() => server.close())
 
-  describe.each([...sdks])('%s', (folder, sdk) => {
+  describe.each([...sdks])('the SDK %s', (folder, sdk) => {
     const client = `${folder} ${versionOf(folder)}`
 
     test.for(situationNames)('%s', async (situation, { task }) => {

@@ -1,4 +1,4 @@
-/** An app with limits that records its requests. Each client is a separate caller, with its name as its key. */
+/** An app with rate limits that records its requests. Each caller uses its name as its API key. */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -18,20 +18,20 @@ interface Arrival {
 }
 
 export interface LimitedServer {
-  /** Without a slash at its end. */
+  /** Base URL without a trailing slash. */
   readonly url: string
-  /** In the order of their answers. */
+  /** Recorded requests, in the order in which their responses finished. */
   readonly arrivals: Arrival[]
-  /** Takes all that a minute has; for the wait there is no more. */
+  /** Uses up the rate limit of a caller. The next request is then rejected. */
   useUp(name: string): Promise<void>
-  /** Rejected once, and answered on the retry, which respects `retry-after`. */
+  /** Expects one rejected request and one answered retry, which waited for `retry-after-ms`. */
   expectOneWait(): void
   close(): Promise<void>
 }
 
 /**
- * @param models a folder
- * @param waitMs until there is room for one more
+ * @param models Model folder.
+ * @param waitMs Time until a used-up limit admits another request, in ms.
  */
 export async function serveLimited(models: string, waitMs: number): Promise<LimitedServer> {
   const requestsPerMinute = 60_000 / waitMs
@@ -82,7 +82,7 @@ export async function serveLimited(models: string, waitMs: number): Promise<Limi
       const [refused, answered] = arrivals as [Arrival, Arrival]
       expect(arrivals.map(({ status }) => status)).toEqual([429, 200])
       expect(refused.retryAfterMs).toBeLessThanOrEqual(waitMs)
-      // A timer may be a millisecond early.
+      // A timer may fire a millisecond early.
       expect(answered.at - refused.at).toBeGreaterThanOrEqual(refused.retryAfterMs - 1)
     },
     close: async () => {

@@ -1,4 +1,4 @@
-/** The vendors' own clients come back when our headers tell them to: once, and not before. */
+/** Official clients retry a rate-limited call once, and wait as long as the response headers tell them. */
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-sdk-0'
 import OpenAI from 'openai'
@@ -10,7 +10,7 @@ interface Sdk {
   /** Calls with the client's built-in retries. */
   ask(url: string, name: string): Promise<string | null | undefined>
   stream(url: string, name: string): Promise<string>
-  /** The class of what it throws when its key has spent all. */
+  /** Class name of the error for a key at its spending limit. */
   readonly spent: string
 }
 
@@ -58,7 +58,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 test.each(sdks)(
-  '%s: a limited call is answered after exactly one wait, whole and streamed',
+  '%s: a rate-limited call is answered after one retry, with and without streaming',
   async (_name, sdk) => {
     for (const [name, ask] of [
       ['ada', sdk.ask],
@@ -72,7 +72,7 @@ test.each(sdks)(
   },
 )
 
-test.each(sdks)('%s: a call that nothing is left to pay for is not tried again', async (_name, sdk) => {
+test.each(sdks)('%s: a call at the spending limit is not retried', async (_name, sdk) => {
   const error = await sdk.ask(server.url, poor).then(
     () => undefined,
     (reason: Error) => reason,

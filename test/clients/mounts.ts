@@ -1,4 +1,4 @@
-/** Every way to mount the routes, behind a key. */
+/** Every mount of the routes, with an API key. */
 import type { RequestListener } from 'node:http'
 import { type Caller, createLlm, type Llm, routesFor } from '@modelmount/core'
 import { toFetchHandler, toNodeHandler } from '@modelmount/core/http'
@@ -10,7 +10,7 @@ import { fetchHost } from '../support/fetch.ts'
 import { listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 
-export const keys = { right: 'a-key-of-ours', wrong: 'a-key-of-nobody' } as const
+export const keys = { right: 'a-valid-key', wrong: 'an-invalid-key' } as const
 
 interface Mount {
   handler(llm: Llm): RequestListener
@@ -23,7 +23,7 @@ export const mounts = {
   Koa: {
     handler: (llm) => {
       const app = new Koa().use(koaRouter(llm, { authenticate: (ctx) => callerOf(ctx.headers) }).routes())
-      app.silent = true // Koa prints that a client has left.
+      app.silent = true // Otherwise Koa prints an error when a client disconnects.
       return app.callback()
     },
   },
@@ -44,14 +44,14 @@ export const mounts = {
 } as const satisfies Record<string, Mount>
 
 export interface Server {
-  /** Without a slash at its end. */
+  /** Base URL without a trailing slash. */
   readonly url: string
-  /** So hard that it cannot say anything any more. */
+  /** Kills the model process with SIGKILL, so that it cannot report an error. */
   killEngine(): void
   close(): Promise<void>
 }
 
-/** Starts the built-in model in its own process. */
+/** Starts a server with the built-in model, and loads the model. */
 export async function serve(mount: Mount, models: string): Promise<Server> {
   const llm = await createLlm({ models, auth: 'host', local: { contextSize: 4096 } })
   const { url, close } = await listen(mount.handler(llm))
@@ -68,7 +68,7 @@ export async function serve(mount: Mount, models: string): Promise<Server> {
   }
 }
 
-/** Nobody, without the key. Anthropic's clients have a header of their own for it. */
+/** Returns the caller, or `undefined` without the right key. Anthropic's clients send it as `x-api-key`. */
 function callerOf(headers: NodeJS.Dict<string | string[]>): Caller | undefined {
   const key = headers['x-api-key'] ?? String(headers.authorization).replace(/^Bearer /, '')
   return key === keys.right ? { id: 'ada', scopes: ['inference', 'models'] } : undefined

@@ -1,4 +1,4 @@
-/** Every method of Ollama's own client against a mounted app that may change its models, with a registry beside it. */
+/** Every method of Ollama's own client, including those that change models, with a local registry. */
 import { createHash } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -106,7 +106,7 @@ const methods: Readonly<Record<string, (app: App) => Promise<void>>> = {
     const bytes = readFileSync(modelPath)
     const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-    // It has no method for a blob, and its types know of no files.
+    // The client has no method for blobs, and its types lack `files`.
     const blob = await fetch(`${url}/api/blobs/${digest}`, { method: 'POST', headers, body: bytes })
     const request = { model: 'a-file', files: { 'tiny.gguf': digest }, stream: true as const }
     const parts = await collect(client.create(request))
@@ -230,15 +230,15 @@ const methods: Readonly<Record<string, (app: App) => Promise<void>>> = {
     })
   },
 
-  // Whatever server it was given, it asks ollama.com for these two.
+  // The client always calls ollama.com for these two methods.
   webSearch: () => elsewhere((client) => client.webSearch({ query: 'tea' })),
   webFetch: () => elsewhere((client) => client.webFetch({ url: 'https://example.com' })),
 }
 
-/** Its own parts, which TypeScript hides. */
+/** Methods that TypeScript marks as private. */
 const hidden = ['constructor', 'processStreamableRequest', 'fileExists']
 
-test('no method is left out', () => {
+test("every public method of Ollama's client has a check", () => {
   const inherited = Object.getPrototypeOf(Ollama.prototype) as object
   const all = [Ollama.prototype, inherited].flatMap((one) => Object.getOwnPropertyNames(one))
 
@@ -247,7 +247,7 @@ test('no method is left out', () => {
   )
 })
 
-describe.each(['Express 5', 'fetch'] as const)('mounted in %s', (mount) => {
+describe.each(['Express 5', 'fetch'] as const)("methods of Ollama's client, mounted in %s", (mount) => {
   const models = emptyFolder()
   symlinkSync(encoderModel, join(models, 'bert.gguf'))
   let llm: Llm
@@ -282,7 +282,7 @@ async function collect<Item extends object>(parts: Promise<AbortableAsyncIterato
 
 const statuses = (parts: readonly ProgressResponse[]): readonly string[] => parts.map(({ status }) => status)
 
-/** What is there already is told once, as whole: the weights, the words and what holds them together. */
+/** Whether a progress line reports a complete layer. A layer that already exists has only this line. */
 const isWhole = ({ total, completed }: ProgressResponse): boolean => total > 0 && completed === total
 
 function layers(verb: string, parts: readonly ProgressResponse[]): readonly string[] {
@@ -292,13 +292,13 @@ function layers(verb: string, parts: readonly ProgressResponse[]): readonly stri
 }
 
 async function elsewhere(call: (client: Ollama) => Promise<unknown>): Promise<void> {
-  const asked: string[] = []
+  const hosts: string[] = []
   const recording = async (url: string | URL | Request): Promise<Response> => {
-    asked.push(new URL(String(url)).host)
+    hosts.push(new URL(String(url)).host)
     return Response.json({})
   }
 
   await call(new Ollama({ fetch: recording as typeof fetch }))
 
-  expect(asked).toEqual(['ollama.com'])
+  expect(hosts).toEqual(['ollama.com'])
 }

@@ -1,4 +1,4 @@
-/** Ollama's own client against a mounted app, with the built-in model: what is more than text. */
+/** Ollama's own client with the built-in model: tool calls, structured output, logprobs and embeddings. */
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLlm } from '@modelmount/core'
@@ -16,7 +16,7 @@ const llm = await createLlm({ models, local: { contextSize: 4096 } })
 const server = await listen(express().use(llmRouter(llm)))
 const client = new Ollama({ host: server.url })
 
-// A model process needs a moment to start, and a busy machine a longer one.
+// Loading the model can take long on a busy machine.
 beforeAll(() => llm.load('tiny'), 60_000)
 
 afterAll(async () => {
@@ -45,7 +45,7 @@ const asking = (...messages: Message[]) => ({
 })
 const parisian = { function: { index: 0, name: 'get_weather', arguments: { city: 'Paris' } } }
 
-/** A streamed answer, put together. */
+/** Joins the parts of a streamed answer. */
 async function streamed(request: ChatRequest): Promise<{ message: Message; last: ChatResponse | undefined }> {
   const message = { role: '', content: '', thinking: '', tool_calls: [] as ToolCall[] }
   let last: ChatResponse | undefined
@@ -59,7 +59,7 @@ async function streamed(request: ChatRequest): Promise<{ message: Message; last:
   return { message, last }
 }
 
-test('a tool is called, and its result makes the answer', async () => {
+test('the model calls a tool and uses its result in the answer', async () => {
   const { message, done_reason } = await client.chat(asking())
   const result: Message = { role: 'tool', content: 'sunny', tool_name: 'get_weather' }
   const answer = await client.chat(asking(message, result))
@@ -71,7 +71,7 @@ test('a tool is called, and its result makes the answer', async () => {
   expect(answer.message.tool_calls).toBeUndefined()
 })
 
-test('a streamed call is the whole one, and so is the answer to its result', async () => {
+test('a streamed tool call is the same as a non-streamed one', async () => {
   const { message, last } = await streamed(asking())
   const result: Message = { role: 'tool', content: 'sunny', tool_name: 'get_weather' }
   const answer = await streamed(asking(message, result))
@@ -84,7 +84,7 @@ test('a streamed call is the whole one, and so is the answer to its result', asy
   expect(answer.message.content).toContain('sunny')
 })
 
-test('a schema constrains an answer that would not match it otherwise', async () => {
+test('a schema constrains the answer', async () => {
   const format = {
     type: 'object',
     properties: { mood: { enum: ['blue', 'green'] }, count: { type: 'integer', minimum: 3, maximum: 5 } },
@@ -102,7 +102,7 @@ test('a schema constrains an answer that would not match it otherwise', async ()
     })
 })
 
-test('with `json`, an answer in words is an object all the same', async () => {
+test('the format `json` makes the answer a JSON object', async () => {
   const { message } = await client.chat({
     model: 'tiny',
     messages: [{ role: 'user', content: 'Hello' }],
@@ -114,7 +114,7 @@ test('with `json`, an answer in words is an object all the same', async () => {
   expect(JSON.parse(message.content)).toBeTypeOf('object')
 })
 
-test('logprobs are of the tokens of the answer, whose bytes are its text', async () => {
+test('the tokens of the logprobs join to the text of the answer', async () => {
   const { response, logprobs = [] } = await client.generate({
     model: 'tiny',
     prompt: 'Hello',
@@ -133,14 +133,14 @@ test('logprobs are of the tokens of the answer, whose bytes are its text', async
   }
 })
 
-test('vectors are those that Ollama makes, one or several', async () => {
+test('embeddings equal those of Ollama, for one text and for several', async () => {
   const one = await client.embed({ model: 'bert', input: 'hello world' })
   const several = await client.embed({ model: 'bert', input: ['b', 'hello world'], truncate: false })
   const old = await client.embeddings({ model: 'bert', prompt: 'hello world' })
 
   const [vector = []] = one.embeddings
   expect(vector).toHaveLength(64)
-  // Recorded from Ollama 0.33.0-rc2, with this very file.
+  // Recorded from Ollama 0.33.0-rc2 with the same model file.
   for (const [index, value] of [0.0125118345, 0.11819228, -0.06518976, 0.05574724].entries())
     expect(vector[index]).toBeCloseTo(value, 3)
   expect(one.prompt_eval_count).toBe(4)
@@ -149,7 +149,7 @@ test('vectors are those that Ollama makes, one or several', async () => {
   expect(cosine(old.embedding, vector)).toBeGreaterThan(0.9999)
 })
 
-test('a tool without a name is an error for the client', async () => {
+test('a tool without a name makes the client throw a ResponseError', async () => {
   await expect(
     client.chat({ ...asking(), tools: [{ type: 'function', function: {} }] }),
   ).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** OpenAI's own client with structured output of the built-in model. */
+/** OpenAI's own client with the built-in model: tool calls, structured output and prompt logprobs. */
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
@@ -36,7 +36,7 @@ const roll = {
 test.each([
   ['required', 'required' as const, /^(get_weather|roll_dice)$/],
   ['named', { type: 'function' as const, function: { name: 'roll_dice' } }, /^roll_dice$/],
-])('a call that is %s is made, whole and streamed', async (_, tool_choice, name) => {
+])('a tool call that is %s is made, with and without streaming', async (_, tool_choice, name) => {
   const question = { ...ask('Hello'), tools: [weather, roll], tool_choice, parallel_tool_calls: false }
 
   const whole = (await client.chat.completions.create(question)).choices[0]
@@ -46,22 +46,22 @@ test.each([
     expect(choice?.finish_reason).toBe('tool_calls')
     expect(choice?.message.tool_calls).toHaveLength(1)
     const [call] = choice?.message.tool_calls ?? []
-    const { function: said } = call as OpenAI.ChatCompletionMessageFunctionToolCall
-    expect(said.name).toMatch(name)
-    expect(JSON.parse(said.arguments)).toBeTypeOf('object')
+    const { function: called } = call as OpenAI.ChatCompletionMessageFunctionToolCall
+    expect(called.name).toMatch(name)
+    expect(JSON.parse(called.arguments)).toBeTypeOf('object')
   }
 })
 
 test.each([false, true])(
-  'a tool that the model chooses is called and its result told (stream: %s)',
+  'the model calls a tool and uses its result in the answer (stream: %s)',
   async (stream) => {
-    const asked: unknown[] = []
+    const calls: unknown[] = []
     const tool = zodFunction({
       name: 'get_weather',
       description: 'Get the current weather in a city.',
       parameters: z.object({ city: z.string() }),
       function: (given) => {
-        asked.push(given)
+        calls.push(given)
         return JSON.stringify({ temperature: 21, sky: 'sunny' })
       },
     })
@@ -72,12 +72,12 @@ test.each([false, true])(
       : client.chat.completions.runTools(body)
 
     const content = await runner.finalContent()
-    expect(asked).toEqual([{ city: 'Paris' }])
+    expect(calls).toEqual([{ city: 'Paris' }])
     expect(content).toMatch(/21/)
   },
 )
 
-test('a format is kept', async () => {
+test('a response format constrains the output', async () => {
   const Place = z.object({
     name: z.string().max(10),
     kind: z.enum(['city', 'river']),
@@ -94,7 +94,7 @@ test('a format is kept', async () => {
   }
 })
 
-test('a text is scored as evaluation harnesses do it: its tokens come first, the first without a number', async () => {
+test('`echo` with `logprobs` scores a prompt, as evaluation harnesses need it', async () => {
   const [context, continuation] = ['Hello! How can', ' I help you?']
   const score = async (prompt: string | number[] | string[], more = {}) => {
     const body = { model: 'tiny', prompt, echo: true, logprobs: 5, temperature: 0, ...more }
@@ -122,7 +122,7 @@ test('a text is scored as evaluation harnesses do it: its tokens come first, the
   expect(tokens.join('')).toBe(prompt)
   expect(text_offset).toEqual(tokens.map((_, index) => tokens.slice(0, index).join('').length))
   expect([token_logprobs[0], top_logprobs[0]]).toEqual([null, null])
-  // What the model was trained to say, it would say itself.
+  // The continuation is from the training data of the model, so most of its tokens are the most likely ones.
   const likely = token_logprobs.slice(before).map((logprob, index) => {
     return logprob === Math.max(...Object.values(top_logprobs[before + index] ?? {}))
   })
@@ -134,7 +134,7 @@ test('a text is scored as evaluation harnesses do it: its tokens come first, the
   expect(answered?.logprobs?.token_logprobs?.length).toBe(ids.length + 3)
 })
 
-test('scores are streamed, too', async () => {
+test('`echo` with `logprobs` has the same scores in a stream', async () => {
   const body = { model: 'tiny', prompt: 'Hello! How can I help you?', echo: true, logprobs: 2, max_tokens: 2 }
   const seeded = { ...body, seed: 1 }
   const [whole] = (await client.completions.create(seeded)).choices
@@ -154,7 +154,7 @@ test('scores are streamed, too', async () => {
   expect(offsets).toEqual(whole?.logprobs?.text_offset)
 })
 
-test('a schema that cannot be kept is a 400 that names the keyword', async () => {
+test('an unsupported schema gets a 400 that names the keyword', async () => {
   const schema = { type: 'object', properties: { a: { not: { type: 'string' } } } }
   const format = { type: 'json_schema' as const, json_schema: { name: 'a', schema } }
   const parameters = { type: 'object', properties: { a: { type: 'nope' } } }

@@ -1,4 +1,4 @@
-/** OpenAI's own client with tool calls, JSON, logprobs, reasoning, text completions and embeddings. */
+/** OpenAI's own client with a scripted engine: tool calls, JSON, logprobs, reasoning, text and embeddings. */
 import { createLlm } from '@modelmount/core'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
@@ -21,7 +21,7 @@ const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything', max
 const question = { model: 'tiny', messages: [{ role: 'user' as const, content: 'Is it raining in Paris?' }] }
 const City = z.object({ city: z.string() })
 
-/** Two calls, and then an answer of what came back. */
+/** Makes two tool calls, and then an answer from their results. */
 const askFirst = ({ input }: GenerateRequest): ScriptedAnswer => {
   const results = toTemplateMessages(input).flatMap(({ content }) =>
     content.flatMap((part) => (part.type === 'tool-result' ? part.content : [])),
@@ -47,7 +47,7 @@ const tools = [
   zodFunction({ name: 'time', parameters: z.object({}), function: () => 'noon' }),
 ]
 
-test('runTools calls the functions and gets the answer, whole', async () => {
+test('runTools calls the functions and gets the answer without streaming', async () => {
   say = askFirst
 
   const runner = client.chat.completions.runTools({ ...question, tools })
@@ -56,7 +56,7 @@ test('runTools calls the functions and gets the answer, whole', async () => {
   expect(runner.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'assistant'])
 })
 
-test('runTools calls the functions and gets the answer, streamed', async () => {
+test('runTools calls the functions and gets the answer with streaming', async () => {
   say = askFirst
 
   const runner = client.chat.completions.runTools({ ...question, tools, stream: true })
@@ -68,7 +68,7 @@ test('runTools calls the functions and gets the answer, streamed', async () => {
   expect(runner.messages).toHaveLength(5)
 })
 
-test('the stream helper puts calls together, and reads the arguments of strict ones', async () => {
+test('the stream helper joins tool calls and parses the arguments of strict tools', async () => {
   say = askFirst
   const deltas: string[] = []
 
@@ -86,7 +86,7 @@ test('the stream helper puts calls together, and reads the arguments of strict o
   expect(deltas).toEqual(expect.arrayContaining(['0 {"ci', '0 ty":"Par', '0 is"}', '1 {}']))
 })
 
-test('a call that is broken off is an error of the stream helper, not a call', async () => {
+test('an incomplete tool call makes the stream helper throw a LengthFinishReasonError', async () => {
   say = () => [{ call: 'weather', arguments: ['{"city":'] }]
 
   const stream = client.chat.completions.stream({ ...question, tools })
@@ -94,7 +94,7 @@ test('a call that is broken off is an error of the stream helper, not a call', a
   await expect(stream.finalChatCompletion()).rejects.toBeInstanceOf(LengthFinishReasonError)
 })
 
-test('parse gives the object of a format, and the schema reaches the engine', async () => {
+test('parse() returns the object of a response format, and the schema reaches the engine', async () => {
   say = () => '{"city":"Paris"}'
 
   const { choices } = await client.chat.completions.parse({
@@ -109,7 +109,7 @@ test('parse gives the object of a format, and the schema reaches the engine', as
   })
 })
 
-test('JSON that the limit cuts is a LengthFinishReasonError', async () => {
+test('JSON that is cut by the token limit makes parse() throw a LengthFinishReasonError', async () => {
   say = () => ['{"city":', '"Paris"}']
 
   const parsing = client.chat.completions.parse({
@@ -121,7 +121,7 @@ test('JSON that the limit cuts is a LengthFinishReasonError', async () => {
   await expect(parsing).rejects.toBeInstanceOf(LengthFinishReasonError)
 })
 
-test('the stream helper joins logprobs, and thoughts are in the deltas', async () => {
+test('the stream helper joins logprobs, and the deltas contain the reasoning', async () => {
   const token = (text: string) => ({ id: 1, text, bytes: [...Buffer.from(text)], logprob: -0.5 })
   const drawn = (text: string) => ({ text, logprobs: [{ ...token(text), top: [token(text)] }] })
   say = () => [{ reasoning: 'Hm' }, { reasoning: '.' }, drawn('Hel'), drawn('lo')]
@@ -139,7 +139,7 @@ test('the stream helper joins logprobs, and thoughts are in the deltas', async (
   expect(thoughts.join('')).toBe('Hm.')
 })
 
-test('vectors are the same in base64, which the client asks for itself, as in floats', async () => {
+test('embeddings are the same in base64, the default of the client, and as floats', async () => {
   const inputs = { model: 'tiny', input: ['fox', 'dog'] }
 
   const packed = await client.embeddings.create(inputs)
@@ -155,7 +155,7 @@ test('vectors are the same in base64, which the client asks for itself, as in fl
   expect(packed.usage).toEqual({ prompt_tokens: 6, total_tokens: 6 })
 })
 
-test('bare completions, whole and streamed', async () => {
+test('text completions work with and without streaming', async () => {
   say = () => ' upon a time'
 
   const whole = await client.completions.create({ model: 'tiny', prompt: 'Once', echo: true })
@@ -167,7 +167,7 @@ test('bare completions, whole and streamed', async () => {
   expect(texts).toEqual([' upon a time', ' upon a time'])
 })
 
-test('bad tools are a BadRequestError that names the field, streamed too', async () => {
+test('an invalid tool makes the client throw a BadRequestError that names the field', async () => {
   for (const stream of [false, true]) {
     const call = client.chat.completions.create({
       ...question,

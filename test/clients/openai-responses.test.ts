@@ -1,4 +1,4 @@
-/** OpenAI's own client with responses: joined pieces, calls and their results, objects, failures. */
+/** OpenAI's own client with the Responses API: streams, tool calls, structured output and failures. */
 import { createLlm, LlmError } from '@modelmount/core'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
@@ -14,7 +14,7 @@ import { type Listening, listen } from '../support/listen.ts'
 const City = z.object({ city: z.string() })
 const question = { model: 'tiny', input: 'Is it raining in Paris?' }
 
-describe('with a scripted engine', () => {
+describe('the Responses API with a scripted engine', () => {
   let say: (request: GenerateRequest) => ScriptedAnswer
   const engine = scriptedEngine((request) => say(request))
   let server: Listening
@@ -39,14 +39,14 @@ describe('with a scripted engine', () => {
 
   const tools = [zodResponsesFunction({ name: 'weather', parameters: City })]
 
-  test('the text of a response is its `output_text`', async () => {
+  test('`output_text` is the text of a response', async () => {
     const response = await client.responses.create(question)
 
     expect(response.output_text).toBe('Hello there.')
     expect(response._request_id).toMatch(/^req_.+/)
   })
 
-  test('the stream helper puts thoughts, text and calls together', async () => {
+  test('the stream helper joins reasoning, text and tool calls', async () => {
     say = () => [
       { reasoning: 'Hm' },
       { reasoning: '.' },
@@ -71,7 +71,7 @@ describe('with a scripted engine', () => {
     expect(deltas).toEqual(['I ', 'I ', 'look.', 'I look.', '{"city":', '{"city":"Paris"}'])
   })
 
-  test('the output of a response is accepted back, with the result of its call', async () => {
+  test('the output of a response is accepted as input, with the result of its tool call', async () => {
     say = ({ input }) => {
       const [result] = toTemplateMessages(input).at(-1)?.content ?? []
       return result?.type === 'tool-result'
@@ -105,7 +105,7 @@ describe('with a scripted engine', () => {
     ])
   })
 
-  test('parse gives the object of a format, and the schema reaches the engine', async () => {
+  test('parse() returns the object of a text format, and the schema reaches the engine', async () => {
     say = () => '{"city":"Paris"}'
 
     const response = await client.responses.parse({
@@ -120,7 +120,7 @@ describe('with a scripted engine', () => {
     })
   })
 
-  test('a failed stream ends with a failed response', async () => {
+  test('a failed stream ends with the event `response.failed`', async () => {
     say = () => ['Hel', new LlmError('upstream', 'The engine is gone.')]
 
     const events: OpenAI.Responses.ResponseStreamEvent[] = []
@@ -132,7 +132,7 @@ describe('with a scripted engine', () => {
     })
   })
 
-  test('a response that is not kept is not found', async () => {
+  test('responses are not stored, so retrieving one throws a NotFoundError', async () => {
     const { id } = await client.responses.create({ ...question, store: true })
 
     await expect(client.responses.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
@@ -143,7 +143,7 @@ describe('with a scripted engine', () => {
     })
   })
 
-  test('the input is counted without an answer', async () => {
+  test('inputTokens.count() returns the input tokens of the same call', async () => {
     const { input_tokens } = await client.responses.inputTokens.count(question)
     const { usage } = await client.responses.create(question)
 
@@ -151,13 +151,13 @@ describe('with a scripted engine', () => {
   })
 })
 
-describe('with the built-in model', () => {
+describe('the Responses API with the built-in model', () => {
   const models = emptyFolder()
   let server: Listening
   let client: OpenAI
   let close: () => Promise<void>
 
-  // A model process needs a moment to start, and a busy machine a longer one.
+  // Loading the model can take long on a busy machine.
   beforeAll(async () => {
     const llm = await createLlm({ models, local: { contextSize: 4096 } })
     await llm.load('tiny')
@@ -171,7 +171,7 @@ describe('with the built-in model', () => {
     await close?.()
   })
 
-  test('a streamed response is the whole one in pieces', async () => {
+  test('the pieces of a streamed response join to the non-streamed response', async () => {
     const hello = { model: 'tiny', input: 'Hello', temperature: 0 }
     const pieces: string[] = []
 
@@ -186,7 +186,7 @@ describe('with the built-in model', () => {
     expect(streamed.usage).toMatchObject({ total_tokens: whole.usage?.total_tokens })
   })
 
-  test('a thought comes apart from the text, and its tokens are counted', async () => {
+  test('reasoning is separate from the text, and its tokens are counted', async () => {
     const response = await client.responses.create({
       model: 'tiny',
       input: 'What is 2 + 3?',
@@ -199,7 +199,7 @@ describe('with the built-in model', () => {
     expect(response.usage?.output_tokens_details.reasoning_tokens).toBeGreaterThan(0)
   })
 
-  test('a call that is demanded has arguments of its schema, and a text is an object of its', async () => {
+  test('a required tool call and a text format match their schemas', async () => {
     const tool = {
       type: 'function' as const,
       name: 'weather',
@@ -219,7 +219,7 @@ describe('with the built-in model', () => {
     expect(typeof parsed.output_parsed?.rains).toBe('boolean')
   })
 
-  test('a prompt that is too long is a BadRequestError, and answered where its beginning may go', async () => {
+  test('a too long prompt throws a BadRequestError, and is answered with `truncation: auto`', async () => {
     const long = { model: 'tiny', input: 'fox '.repeat(5_000), max_output_tokens: 2 }
     const turns = Array.from({ length: 50 }, () => [
       { role: 'user' as const, content: 'fox '.repeat(100) },

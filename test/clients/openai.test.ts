@@ -1,4 +1,4 @@
-/** OpenAI's own client against a mounted app, with the built-in model. */
+/** OpenAI's own client with the built-in model. */
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
@@ -19,10 +19,10 @@ const server = await listen(app)
 const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'anything' })
 const hello = { role: 'user' as const, content: 'Hello' }
 const story = { role: 'user' as const, content: 'Tell me a story.' }
-/** In the vocabulary of the built-in model. */
+/** Token id of the letter a in the vocabulary of the built-in model. */
 const letterA = 112
 
-// A model process needs a moment to start, and a busy machine a longer one.
+// Loading the model can take long on a busy machine.
 beforeAll(() => llm.chat('Hello', { maxTokens: 1 }), 60_000)
 
 beforeEach(() => {
@@ -34,7 +34,7 @@ afterAll(async () => {
   await llm.close()
 })
 
-test('a whole answer', async () => {
+test('a chat completion has the content, the finish reason and a request id', async () => {
   const completion = await client.chat.completions.create({
     model: 'tiny',
     messages: [hello],
@@ -47,7 +47,7 @@ test('a whole answer', async () => {
   expect(completion._request_id).toMatch(/^req_.+/)
 })
 
-test('a streamed answer is the whole one in pieces', async () => {
+test('the pieces of a streamed answer join to the non-streamed answer', async () => {
   const question = { model: 'tiny', messages: [story], temperature: 0, max_tokens: 100 }
 
   const whole = await client.chat.completions.create(question)
@@ -69,14 +69,14 @@ test('a streamed answer is the whole one in pieces', async () => {
   })
 })
 
-test('the stream helper puts the answer together', async () => {
+test('the stream helper joins the answer', async () => {
   const stream = client.chat.completions.stream({ model: 'tiny', messages: [hello], temperature: 0 })
 
   expect(await stream.finalContent()).toBe('Hello! How can I help you?')
   expect((await stream.finalChatCompletion()).choices[0]?.finish_reason).toBe('stop')
 })
 
-test('a thought is apart from the answer, and there is none unless it is asked for', async () => {
+test('reasoning is separate from the answer, and absent unless requested', async () => {
   const sum = {
     model: 'tiny',
     messages: [{ role: 'user' as const, content: 'What is 2 + 3?' }],
@@ -86,17 +86,17 @@ test('a thought is apart from the answer, and there is none unless it is asked f
   const thinking = await client.chat.completions.create({ ...sum, reasoning_effort: 'low' })
   const plain = await client.chat.completions.create(sum)
 
-  const said = thinking.choices[0]?.message as { content: string; reasoning_content?: string }
-  expect(said.reasoning_content).toMatch(/\S/)
-  expect(said.content).not.toContain('think>')
+  const message = thinking.choices[0]?.message as { content: string; reasoning_content?: string }
+  expect(message.reasoning_content).toMatch(/\S/)
+  expect(message.content).not.toContain('think>')
   expect(thinking.usage?.completion_tokens_details?.reasoning_tokens).toBeGreaterThan(0)
   expect(plain.choices[0]?.message).not.toHaveProperty('reasoning_content')
 })
 
-test('an aborted stream makes room for the next call', async () => {
+test('an aborted stream does not delay the next call', async () => {
   const leaving = new AbortController()
   const contents: string[] = []
-  // Only the letter a, until the context is full: it would take most of a minute.
+  // The answer is the letter a until the context is full, which would take most of a minute.
   const stream = await client.chat.completions.create(
     { model: 'tiny', messages: [story], stream: true, logit_bias: { [letterA]: 100 } },
     { signal: leaving.signal },
@@ -114,7 +114,7 @@ test('an aborted stream makes room for the next call', async () => {
   expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
 
-test('a prompt in parts has as many tokens as the same text in one piece', async () => {
+test('a prompt in several parts has as many tokens as the joined text', async () => {
   const ask = (content: OpenAI.ChatCompletionUserMessageParam['content']) =>
     client.chat.completions.create({ model: 'tiny', messages: [{ role: 'user', content }], max_tokens: 1 })
 
@@ -127,7 +127,7 @@ test('a prompt in parts has as many tokens as the same text in one piece', async
   expect(parts.usage?.prompt_tokens).toBe(whole.usage?.prompt_tokens)
 })
 
-test('an unknown model is a NotFoundError, and is not tried again', async () => {
+test('an unknown model makes the client throw a NotFoundError without a retry', async () => {
   const error = await failure(client.chat.completions.create({ model: 'nope', messages: [hello] }))
 
   expect(error).toBeInstanceOf(OpenAI.NotFoundError)
@@ -136,7 +136,7 @@ test('an unknown model is a NotFoundError, and is not tried again', async () => 
   expect(arrived).toEqual(['POST /v1/chat/completions'])
 })
 
-test('an invalid request is a BadRequestError that names the field, and is not tried again', async () => {
+test('an invalid request makes the client throw a BadRequestError that names the field, without a retry', async () => {
   const error = await failure(
     client.chat.completions.create({ model: 'tiny', messages: [hello], temperature: 3 }),
   )
@@ -146,7 +146,7 @@ test('an invalid request is a BadRequestError that names the field, and is not t
   expect(arrived).toEqual(['POST /v1/chat/completions'])
 })
 
-test('a prompt longer than the context is a BadRequestError, whole and streamed', async () => {
+test('a prompt longer than the context makes the client throw a BadRequestError', async () => {
   const question = {
     model: 'tiny',
     messages: [{ role: 'user' as const, content: 'fox '.repeat(5_000) }],
@@ -163,7 +163,7 @@ test('a prompt longer than the context is a BadRequestError, whole and streamed'
   expect(arrived).toHaveLength(2)
 })
 
-test('the models are listed and found', async () => {
+test('models can be listed and retrieved', async () => {
   const listed: string[] = []
   for await (const { id } of client.models.list()) listed.push(id)
   const tiny = await client.models.retrieve('tiny')
@@ -178,7 +178,7 @@ test('the models are listed and found', async () => {
   expect(unknown.message).toContain('org/x:Q4')
 })
 
-/** Error that a call rejects with. */
+/** Resolves with the error of a call, which must be an `APIError`. */
 async function failure(call: Promise<unknown>): Promise<InstanceType<typeof OpenAI.APIError>> {
   const error = await call.then(
     () => undefined,

@@ -1,4 +1,4 @@
-/** The clients for Python, mounted in Express, with the built-in model. */
+/** Every Python SDK against the routes in Express, with the built-in model. */
 import { execFile, spawn } from 'node:child_process'
 import { symlinkSync } from 'node:fs'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -45,19 +45,19 @@ afterAll(async () => {
 })
 
 describe.each([...sdks].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)))(
-  '%s, %s',
+  'the Python SDK %s, %s',
   (sdk, mode) => {
     let client: string
-    let said: ReadonlyMap<string, Line>
+    let lines: ReadonlyMap<string, Line>
 
     beforeAll(async () => {
       const pinned = await readFile(requirements, 'utf8')
       client = `${sdk} ${pinned.match(new RegExp(`^${sdk}==(.*)$`, 'm'))?.[1]}, ${mode}`
-      said = await takeThrough(sdk, mode)
+      lines = await runSituations(sdk, mode)
     }, 150_000)
 
     test.for(situationNames)('%s', (situation, { task }) => {
-      const { outcome = '', failure = 'The script did not come to this.' } = said.get(situation) ?? {}
+      const { outcome = '', failure = 'The script ended before this situation.' } = lines.get(situation) ?? {}
 
       expect(outcome, failure).not.toBe('')
       task.meta.cell = { mount: `${mount}, from Python`, client, situation, outcome }
@@ -65,7 +65,7 @@ describe.each([...sdks].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, m
   },
 )
 
-describe.each(['sync', 'async'])('ollama, %s', (mode) => {
+describe.each(['sync', 'async'])("Ollama's Python SDK, %s", (mode) => {
   const store = emptyFolder()
   symlinkSync(encoderModel, join(store, 'bert.gguf'))
   let registry: { readonly host: string; close(): Promise<void> }
@@ -86,7 +86,7 @@ describe.each(['sync', 'async'])('ollama, %s', (mode) => {
     await registry?.close()
   })
 
-  test('every method does what it is for', async () => {
+  test('every method works', async () => {
     const env = { SERVER_URL: app.url, RIGHT_KEY: keys.right, REGISTRY: registry.host, GGUF: modelPath }
     const { stdout } = await promisify(execFile)(pythonIn(folder), [methodsScript, mode], { env })
     const lines = stdout.split('\n').filter(Boolean)
@@ -99,11 +99,11 @@ describe.each(['sync', 'async'])('ollama, %s', (mode) => {
 
 describe.each(
   ['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)),
-)('limits, %s, %s', (sdk, mode) => {
-  test('a limited call is answered after exactly one wait, and none is tried again that nothing is left to pay for', async () => {
+)('rate limits and the Python SDK %s, %s', (sdk, mode) => {
+  test('a rate-limited call is answered after one retry, and a call at the spending limit is not retried', async () => {
     const limited = await serveLimited(models, 3_000)
     onTestFinished(() => limited.close())
-    /** Output of the script. Its first line reports that the client has loaded, which takes a moment. */
+    /** Resolves with the last line of the script. Its first line reports that the client module is loaded. */
     const ask = async (name: string, meanwhile: () => Promise<void>): Promise<string | undefined> => {
       const env = { SERVER_URL: limited.url, KEY: name }
       const python = spawn(pythonIn(folder), [limitsScript, sdk, mode], {
@@ -111,14 +111,14 @@ describe.each(
         stdio: ['pipe', 'pipe', 'inherit'],
         timeout: 30_000,
       })
-      const said: string[] = []
+      const output: string[] = []
       for await (const line of createInterface(python.stdout)) {
-        said.push(line)
+        output.push(line)
         if (line !== 'ready') continue
         await meanwhile()
         python.stdin.end('go\n')
       }
-      return said.at(-1)
+      return output.at(-1)
     }
 
     expect(await ask('ada', () => limited.useUp('ada'))).toBe(greeting)
@@ -131,7 +131,7 @@ describe.each(
   }, 60_000)
 })
 
-/** Output of the script: the result of a situation, or a step for the test to take. */
+/** A line of the script's output: the result of a situation, or a request to the test. */
 interface Line {
   readonly situation?: string
   readonly outcome?: string
@@ -139,9 +139,9 @@ interface Line {
   readonly please?: 'kill the engine'
 }
 
-async function takeThrough(sdk: string, mode: string): Promise<ReadonlyMap<string, Line>> {
-  const said = new Map<string, Line>()
-  // Nothing else of the environment, where there may be a proxy, or keys.
+async function runSituations(sdk: string, mode: string): Promise<ReadonlyMap<string, Line>> {
+  const lines = new Map<string, Line>()
+  // The script gets no other environment variables, since these may set a proxy or keys.
   const env = { SERVER_URL: server.url, RIGHT_KEY: keys.right, WRONG_KEY: keys.wrong }
   const python = spawn(pythonIn(folder), [script, sdk, mode], {
     env,
@@ -151,9 +151,9 @@ async function takeThrough(sdk: string, mode: string): Promise<ReadonlyMap<strin
   for await (const text of createInterface(python.stdout)) {
     const line = JSON.parse(text) as Line
     if (line.please) server.killEngine()
-    if (line.situation) said.set(line.situation, line)
+    if (line.situation) lines.set(line.situation, line)
   }
-  return said
+  return lines
 }
 
 const pythonIn = (venv: string): string => join(venv, 'bin', 'python')

@@ -1,21 +1,21 @@
-/** Situations that every SDK passes on every mount, through the interface `Sdk`. */
+/** Situations that every SDK must handle on every mount. Each SDK implements the interface `Sdk`. */
 import { expect, vi } from 'vitest'
 import { keys, type Server } from './mounts.ts'
 
-/** One SDK: its calls, and its errors. */
+/** Calls and errors of one SDK. */
 export interface Sdk {
-  /** Changes the base URL, and nothing else about where it calls. No call is tried twice: that would hide failures. */
+  /** Creates a client with another base URL and without retries, which would hide failures. */
   connect(url: string, key: string): Client
-  /** Given neither URL nor key. Absent where the SDK reads no environment. */
+  /** Creates a client that reads URL and key from the environment. Absent if the SDK cannot do that. */
   readonly fromEnvironment?: {
     variables(url: string, key: string): Readonly<Record<string, string>>
     connect(): Client
   }
-  /** Fields that the API refuses. */
+  /** Fields that the API rejects with 400. */
   readonly badFields: object
-  /** Fields without which the API would make a long prompt fit. */
+  /** Fields that keep the API from truncating a long prompt. */
   readonly neverCut?: object
-  /** How a stream ends that was aborted, if it throws then. */
+  /** Name of the error that an aborted stream throws. Absent if it ends without an error. */
   readonly abortError?: string
   readonly errors: Readonly<Record<Failure, ErrorShape>>
 }
@@ -37,27 +37,27 @@ export interface Message {
 
 type Failure = 'unknown model' | 'bad body' | 'too long prompt' | 'engine killed' | 'wrong key'
 
-/** Of the class itself, none below it: what SDKs throw at a broken socket may be a subclass of their error. */
+/** Expected error. Its class must match exactly, because SDKs use subclasses for broken sockets. */
 export type ErrorShape = readonly [className: string, like: object]
 
 const hello: readonly Message[] = [{ role: 'user', content: 'Hello' }]
 const greeting = 'Hello! How can I help you?'
 const long: readonly Message[] = [{ role: 'user', content: 'fox '.repeat(5_000) }]
-/** Continued until the context is full, which takes most of a minute. */
+/** The model continues this prompt until its context is full, which takes most of a minute. */
 const song: readonly Message[] = [
   { role: 'user', content: 'Sing.' },
   { role: 'assistant', content: Array(60).fill('la').join(' ') },
 ]
 
-/** Each resolves with what the table of clients shows. */
+/** Each situation resolves with the text for its cell in the table of clients. */
 export const situations = {
-  whole: async (sdk, { url }) => {
+  'non-streamed answer': async (sdk, { url }) => {
     expect(await sdk.connect(url, keys.right).ask(hello)).toBe(greeting)
 
     return 'ok'
   },
 
-  streamed: async (sdk, { url }) => {
+  'streamed answer': async (sdk, { url }) => {
     const { pieces } = await sdk.connect(url, keys.right).stream(hello)
     const texts: string[] = []
     for await (const text of pieces) texts.push(text)
@@ -71,21 +71,21 @@ export const situations = {
     const client = sdk.connect(url, keys.right)
     const { pieces, abort } = await client.stream(song)
     let count = 0
-    let left = false
+    let hasEnded = false
     let late = 0
     const error = await thrownBy(async () => {
       for await (const _ of pieces) {
-        if (left) late++
+        if (hasEnded) late++
         if (++count !== 2) continue
         abort()
-        // Data of the same packet is emitted before this turn of the event loop ends.
+        // The rest of the same packet may still arrive before this turn of the event loop ends.
         setImmediate(() => {
-          left = true
+          hasEnded = true
         })
       }
     })
 
-    // One answer at a time: the song would keep this one waiting.
+    // If the aborted answer went on, the next call would be slow.
     const abortedAt = performance.now()
     const next = await client.ask(hello)
 
@@ -138,7 +138,7 @@ export const situations = {
 export type Situation = keyof typeof situations
 export const situationNames = Object.keys(situations) as readonly Situation[]
 
-/** @returns the name of the error's class */
+/** Expects the call to reject with the error of this failure. Resolves with the class name of the error. */
 async function refused(sdk: Sdk, failure: Failure, call: () => Promise<unknown>): Promise<string> {
   const [className, like] = sdk.errors[failure]
   const error = await thrownBy(call)

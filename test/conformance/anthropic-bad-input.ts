@@ -55,7 +55,7 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
     `messages.0.content.0: Input tag '${'x'.repeat(64)}' found`,
     saying([{ type: 'x'.repeat(2 ** 20) }]),
   ],
-  'a text block without `text`': [
+  'a text block without its `text`': [
     'messages.0.content.0.text: Field required',
     saying([{ type: 'text' }]),
   ],

@@ -53,7 +53,7 @@ const refused: Refused = {
     '{"a":1,}',
   ],
   'an empty body': [{}, '', ' \n'],
-  'NaN and Infinity': [
+  'NaN and Infinity in JSON': [
     {},
     raw('"temperature":NaN'),
     raw('"temperature":Infinity'),

@@ -1,6 +1,7 @@
-"""Asks once, with the retries that a client has by itself: prints the answer, or the name of what it raises.
+"""Sends one call with the built-in retries of a client, and prints the answer or the name of the error.
 
-python limits.py SDK sync|async, with the server's URL and a key in the environment. Prints `ready` first, and waits for a line.
+Usage: python limits.py SDK sync|async. Reads the URL of the server and the key from the environment.
+Prints `ready` when the client module is loaded, and waits for a line on stdin before the call.
 """
 
 import asyncio

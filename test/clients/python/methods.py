@@ -1,6 +1,7 @@
-"""Calls every method of Ollama's client for Python, and prints a line of JSON for each: which, and why it failed.
+"""Calls every method of Ollama's Python client, and prints a JSON line with the name and the failure of each.
 
-python methods.py sync|async, with the server's URL and key, the registry (host:port) and a GGUF file in the environment.
+Usage: python methods.py sync|async. Reads from the environment the URL and the key of the server, the registry
+(host:port), and the path of a GGUF file.
 """
 
 import asyncio
@@ -92,8 +93,8 @@ async def chat(client):
     assert not any(part.message.thinking for part in parts)
 
     schema = {'type': 'object', 'properties': {'mood': {'enum': ['blue', 'green']}}, 'required': ['mood']}
-    held = await done(client.chat(model='tiny', messages=HELLO, format=schema, think=False, options=GREEDY))
-    assert json.loads(held.message.content)['mood'] in ('blue', 'green')
+    output = await done(client.chat(model='tiny', messages=HELLO, format=schema, think=False, options=GREEDY))
+    assert json.loads(output.message.content)['mood'] in ('blue', 'green')
 
 
 @method
@@ -180,7 +181,7 @@ async def ps(client):
 
 
 def whole_layers(parts):
-    """What is there already is told once, as whole."""
+    """Expects one progress line per layer, already complete, since each layer exists on both sides."""
     layers = [part for part in parts if part.digest]
     assert len(layers) > 2 and all(part.total == part.completed for part in layers), layers
 
@@ -222,21 +223,21 @@ async def close(client):
 
 @method
 async def systemone(client):
-    # Neither we nor the Ollama whose API this is have that route.
+    # Neither Modelmount nor this version of Ollama has that route.
     questions = {'sky': {'type': 'noul', 'instructions': 'Is the sky blue?'}}
     await refused(lambda: client.systemone('tiny', 'It is day.', questions), 404)
 
 
 async def elsewhere(call, answer):
-    """Whatever server the client was given, that is what ollama.com is asked for."""
-    asked = []
+    """Expects that the client calls ollama.com instead of the configured server."""
+    hosts = []
 
     def transport(request):
-        asked.append(request.url.host)
+        hosts.append(request.url.host)
         return httpx.Response(200, json=answer)
 
     await done(call(client_of(transport=httpx.MockTransport(transport))))
-    assert asked == ['ollama.com'], asked
+    assert hosts == ['ollama.com'], hosts
 
 
 @method

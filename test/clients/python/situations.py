@@ -1,6 +1,6 @@
-"""Takes one client through every situation, and prints a line of JSON for each.
+"""Runs every situation with one Python client, and prints a JSON line for each.
 
-python situations.py SDK sync|async, with the server's URL and keys in the environment.
+Usage: python situations.py SDK sync|async. Reads the URL of the server and the keys from the environment.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ RIGHT, WRONG = os.environ['RIGHT_KEY'], os.environ['WRONG_KEY']
 HELLO = [{'role': 'user', 'content': 'Hello'}]
 GREETING = 'Hello! How can I help you?'
 LONG = [{'role': 'user', 'content': 'fox ' * 5_000}]
-# Continued until the context is full, which takes most of a minute.
+# The model continues this prompt until its context is full, which takes most of a minute.
 SONG = [{'role': 'user', 'content': 'Sing.'}, {'role': 'assistant', 'content': ' '.join(['la'] * 60)}]
 
 
@@ -81,7 +81,7 @@ class Anthropic:
 
     def call(self, client, messages, **fields):
         question = {'model': 'tiny', 'max_tokens': 4_000, 'messages': messages, **fields}
-        # The newest client has no parameter for the temperature.
+        # The newest client has no `temperature` parameter.
         return client.messages.create(**question, extra_body={'temperature': 0})
 
     def text_of(self, message):
@@ -126,7 +126,7 @@ class Ollama:
 
 
 async def resolved(value):
-    """The asynchronous clients return something to wait for, the others the thing itself."""
+    """Asynchronous clients return an awaitable, synchronous clients the value."""
     return await value if inspect.isawaitable(value) else value
 
 
@@ -150,7 +150,7 @@ async def stream_of(sdk, client, messages):
 
 
 async def refused(sdk, failure, call):
-    """The name of the error's class: of the class itself, since those for broken sockets are below it."""
+    """Expects an error of exactly this class, since subclasses are for broken sockets. Returns its name."""
     expected, fields = sdk.errors[failure]
     try:
         await call
@@ -184,8 +184,8 @@ async def aborted(sdk):
     await anext(pieces)
     await resolved((getattr(stream, 'aclose', None) or stream.close)())
 
-    # What has come in the same packet may still be handed out; then some clients throw. And one answer is
-    # made at a time: if the song went on, both would wait for it.
+    # The client may still emit data of the same packet, and some clients then raise an error. If the aborted
+    # answer went on, the next call would be slow.
     aborted_at = time.monotonic()
     with contextlib.suppress(Exception):
         async for _ in pieces:
@@ -214,11 +214,11 @@ async def killed(sdk):
     stream = await stream_of(sdk, client, SONG)
 
     async def read():
-        asked = False
+        has_asked = False
         async for _ in pieces_of(sdk, stream):
-            if not asked:
-                say(please='kill the engine')
-            asked = True
+            if not has_asked:
+                report(please='kill the engine')
+            has_asked = True
 
     outcome = await refused(sdk, 'engine killed', read())
     assert await ask(sdk, client, HELLO) == GREETING
@@ -235,8 +235,8 @@ async def key_from_environment(sdk):
 
 
 SITUATIONS = {
-    'whole': whole,
-    'streamed': streamed,
+    'non-streamed answer': whole,
+    'streamed answer': streamed,
     'aborted mid-stream': aborted,
     'unknown model': unknown_model,
     'bad body': bad_body,
@@ -246,7 +246,7 @@ SITUATIONS = {
 }
 
 
-def say(**line):
+def report(**line):
     print(json.dumps(line), flush=True)
 
 
@@ -254,9 +254,9 @@ async def main(name, mode):
     sdk = {'openai': OpenAI, 'anthropic': Anthropic, 'ollama': Ollama}[name](mode == 'async')
     for situation, run in SITUATIONS.items():
         try:
-            say(situation=situation, outcome=await run(sdk))
+            report(situation=situation, outcome=await run(sdk))
         except Exception:
-            say(situation=situation, failure=traceback.format_exc())
+            report(situation=situation, failure=traceback.format_exc())
 
 
 asyncio.run(main(*sys.argv[1:]))

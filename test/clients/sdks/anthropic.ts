@@ -2,7 +2,7 @@ import type Anthropic from '@anthropic-ai/sdk'
 import { expect } from 'vitest'
 import type { Client, Sdk } from '../situations.ts'
 
-/** @param Class the client of any version: what is used here is the same in all */
+/** @param Class Client class of any SDK version. All versions have the methods used here. */
 export const anthropic = (Class: typeof Anthropic): Sdk => ({
   connect: (url, apiKey) => clientOf(new Class({ baseURL: url, apiKey, maxRetries: 0 })),
   fromEnvironment: {
@@ -26,7 +26,7 @@ export const anthropic = (Class: typeof Anthropic): Sdk => ({
 })
 
 function clientOf(client: Anthropic): Client {
-  // The newest client does not type the temperature, and passes it on.
+  // The types of the newest client lack `temperature`, but the client sends it.
   const question = { model: 'tiny', max_tokens: 4_000, ...({ temperature: 0 } as object) }
   return {
     ask: async (messages, fields = {}) => {

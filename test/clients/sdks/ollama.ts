@@ -2,7 +2,7 @@ import { type ChatResponse, Ollama } from 'ollama'
 import { expect } from 'vitest'
 import type { Client, Sdk } from '../situations.ts'
 
-/** It has no option for a key, and sends `OLLAMA_API_KEY` to ollama.com only; nor does it read `OLLAMA_HOST`. */
+/** Ollama's SDK has no key option, ignores `OLLAMA_HOST`, and sends `OLLAMA_API_KEY` only to ollama.com. */
 export const ollama: Sdk = {
   connect: (host, key) => clientOf(new Ollama({ host, headers: { authorization: `Bearer ${key}` } })),
   badFields: { keep_alive: 'soon' },
@@ -12,7 +12,7 @@ export const ollama: Sdk = {
     'unknown model': ['ResponseError', { status_code: 404, error: "model 'nope' not found" }],
     'bad body': ['ResponseError', { status_code: 400 }],
     'too long prompt': ['ResponseError', { status_code: 400, error: expect.stringContaining('context') }],
-    // All that it has for an error in a stream.
+    // Ollama's SDK throws a plain `Error` for an error in a stream.
     'engine killed': ['Error', { message: expect.stringContaining('model process') }],
     'wrong key': ['ResponseError', { status_code: 401 }],
   },
