@@ -1,6 +1,6 @@
 /**
- * What broken and hostile clients send. It is refused with a clear 400 that names the field, and
- * nothing of it reaches an engine; or it is harmless, and means what is said here.
+ * Requests of broken and hostile clients to the OpenAI API. Invalid requests get a 400 that names the field,
+ * and none reaches the engine. Harmless requests have the effect that their title describes.
  */
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -193,7 +193,7 @@ const refused: Refused = {
         type(field),
         ...['1', '', true, [], [1], {}].map((one) => withFields({ [field]: one })),
       ],
-      // JSON has no infinity, but its numbers can be larger than any double.
+      // 1e999 is valid JSON, but JavaScript parses it as infinity.
       [`an infinite \`${field}\``]: [type(field), raw(`"${field}":1e999`), raw(`"${field}":-1e999`)],
     }),
   ),

@@ -95,7 +95,7 @@ function loadingEngine(says: Script) {
   return { engine, signals, load }
 }
 
-/** Fakes timers until the test ends; sockets stay real. */
+/** Fakes timers until the test ends. Sockets stay real. */
 function stopTheClock(): void {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval'] })
   onTestFinished(() => void vi.useRealTimers())

@@ -109,7 +109,7 @@ const checks: Readonly<Record<string, (dialect: DialectCase) => Check>> = {
     expect(engine.requests).toEqual([])
   },
 
-  'a call with the `Host` of another machine gets a 403': (dialect) => async (serve) => {
+  'a call with a foreign `Host` header gets a 403': (dialect) => async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
 

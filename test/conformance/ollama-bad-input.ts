@@ -266,7 +266,7 @@ const refused: Refused = {
       asking,
       wrong(`options.${name}`),
       ...['1', '', true, [], [1], {}].map((one) => withOptions({ [name]: one })),
-      // JSON has no infinity, but its numbers can be larger than any double.
+      // 1e999 is valid JSON, but JavaScript parses it as infinity.
       raw(`"options":{"${name}":1e999}`),
       raw(`"options":{"${name}":-1e999}`),
     ],

@@ -329,7 +329,7 @@ export const requirements = {
   'openai:chat:tools': {
     source: functions,
     behavior:
-      'Functions reach the model. Its calls come back with id, name and arguments as JSON text, without content.',
+      'Functions reach the model. The calls of the model have an id, a name and arguments as JSON text.',
   },
   'openai:chat:stream-tools': {
     source: functions,
@@ -1616,7 +1616,8 @@ export const requirements = {
   },
   'ollama:ps:order': {
     source: ollamaRunning,
-    behavior: 'The latest expiry comes first; a model that never expires has a date centuries ahead.',
+    behavior:
+      'The model with the latest expiry comes first. One that never expires has a date centuries ahead.',
   },
   'ollama:routes:root': {
     source: ollamaRoutes,

@@ -26,7 +26,7 @@ export type Mount = (llm: Llm, caller?: WhoCalls) => RequestListener
 /** The option `authenticate` of an adapter. */
 export type WhoCalls = () => Caller | undefined
 
-/** Starts a server with the mounted routes and resolves with its URL. It closes when the test ends. */
+/** Starts a server with the mounted routes, which runs until the test ends. Resolves with its URL. */
 export type Serve = (engine: Engine, given?: Given) => Promise<string>
 
 /** Starts a server like `Serve`, and resolves with the objects of the host app. */
@@ -34,9 +34,9 @@ export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
 export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes'> {
   readonly inFront?: InFront
-  /** Model folder; the built-in model is always present. @default an empty folder */
+  /** Model folder. The built-in model is always present. @default an empty folder */
   readonly models?: string
-  /** Requires API keys, from a separate database. */
+  /** Requires API keys. The database is new and in memory. */
   readonly keys?: boolean
   /** Authenticates with `auth: 'host'`. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
@@ -48,7 +48,7 @@ export interface Started {
   readonly llm: Llm
 }
 
-/** Middleware of the host before the mounted routes. */
+/** Middleware of the host app before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
 
 const nothing: InFront = (mounted) => mounted

@@ -52,7 +52,7 @@ const routes = [
   },
 ]
 
-/** Variants of a valid key, each with a single fault. */
+/** Keys with one fault each. Most are variants of a valid key. */
 const hostile = (secret: string): Readonly<Record<string, string>> => ({
   'with a quote': `${secret}'`,
   'that ends a statement': `' OR '1'='1`,
