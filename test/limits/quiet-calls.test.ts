@@ -1,4 +1,4 @@
-/** Rate limits of requests without inference, over HTTP: admin API, token counting, prompt rendering, loading. */
+/** Rate limits of requests without inference: admin API, token counting, prompt rendering, model loading. */
 import { createLlm, type KeySettings } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter, llmRouter } from '@modelmount/express'
