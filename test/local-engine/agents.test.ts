@@ -1,4 +1,4 @@
-/** What agents do all day: a long system prompt, tools, and a conversation that grows by a call and its result. */
+/** An agent sends a long system prompt, tools, and a conversation that grows by tool calls and results. */
 import Anthropic from '@anthropic-ai/sdk'
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 
-/** Of the processor, where flash attention is fast. */
+/** Tokens per prompt chunk, on a CPU with fast flash attention. */
 const chunkSize = 64
 
 let llm: Llm
@@ -46,13 +46,13 @@ const tools: Anthropic.Tool[] = ['get_weather', 'read_file', 'list_files'].map((
   },
 }))
 
-/** The header is of another version with each call. */
+/** The first block is a billing header, which differs in each turn. */
 const systemOf = (turn: number, more = ''): Anthropic.TextBlockParam[] => [
   { type: 'text', text: `x-anthropic-billing-header: cc_version=2.1.0; cch=${turn * 7919};` },
   { type: 'text', text: `You are a helpful assistant. ${text(250)}${more}`, cache_control },
 ]
 
-/** With a breakpoint on its last block alone. */
+/** Adds a breakpoint to the last block of the last message. */
 function marked(messages: readonly Anthropic.MessageParam[]): Anthropic.MessageParam[] {
   const last = messages.at(-1)
   const blocks = last?.content as Anthropic.ToolResultBlockParam[]
@@ -60,7 +60,7 @@ function marked(messages: readonly Anthropic.MessageParam[]): Anthropic.MessageP
   return [...messages.slice(0, -1), { role: 'user', content }]
 }
 
-test('twenty turns of an agent: only what is new is read, though its billing header changes', async () => {
+test('in twenty turns of an agent, only new tokens are evaluated although the billing header changes', async () => {
   const anthropic = client()
   const messages: Anthropic.MessageParam[] = []
   let before = 0
@@ -102,7 +102,7 @@ test('twenty turns of an agent: only what is new is read, though its billing hea
   expect(before).toBeGreaterThan(1_500)
 })
 
-test('where a prompt leaves the one before is told to the log of the app, at debug, and nothing of its text', async () => {
+test('the logger of the app gets the number of shared prompt tokens at debug level, without any text', async () => {
   const anthropic = client()
   const ask = (more: string): Promise<Anthropic.Message> =>
     anthropic.messages.create({
@@ -120,7 +120,7 @@ test('where a prompt leaves the one before is told to the log of the app, at deb
   expect(logged.map(({ details }) => details)).toEqual([
     { model: 'tiny', inputTokens, reusedTokens: expect.any(Number), sharedTokens: expect.any(Number) },
   ])
-  // Most of the text is in front of the time.
+  // Most of the text comes before the time, which differs.
   const { sharedTokens } = (logged[0] as { details: object }).details as { sharedTokens: number }
   expect(sharedTokens).toBeGreaterThan(inputTokens / 2)
   expect(sharedTokens).toBeLessThan(inputTokens)

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const noise = { model: 'noise', maxTokens: 40 }
 
-test('the built-in model answers a greeting and stops by itself', async () => {
+test('the built-in model answers a greeting and ends its answer', async () => {
   const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0 })
 
   expect(answer.text).toBe('Hello! How can I help you?')
@@ -32,7 +32,7 @@ test('the built-in model answers a greeting and stops by itself', async () => {
   expect(answer.usage).toEqual({ inputTokens: 10, reusedTokens: 0, ...uncached, outputTokens: 9 })
 })
 
-test('a model in the folder is served by the stem of its file', async () => {
+test('a model in the folder has the name of its file without the extension', async () => {
   const answer = await llm.chat('Hello', { model: 'copy', temperature: 0 })
 
   expect(answer.text).toBe('Hello! How can I help you?')
@@ -62,7 +62,7 @@ test('a trailing assistant message is continued', async () => {
   expect(answer.text).toBe(' can I help you?')
 })
 
-test('the pieces of a stream are the whole answer', async () => {
+test('the pieces of a stream add up to the whole answer', async () => {
   const pieces: string[] = []
   for await (const piece of llm.chat('Hello', { model: 'tiny', temperature: 0, stream: true }))
     pieces.push(piece)
@@ -84,9 +84,9 @@ test('temperature 0 always gives the same text', async () => {
   expect(first?.text).toBe(second?.text)
 })
 
-test('a seed gives the same text again, another seed another', async () => {
-  const say = (seed: number) => llm.chat('Hello', { ...noise, temperature: 1, seed })
-  const [first, again, other] = await Promise.all([say(7), say(7), say(8)])
+test('the same seed gives the same text, and another seed gives another text', async () => {
+  const ask = (seed: number) => llm.chat('Hello', { ...noise, temperature: 1, seed })
+  const [first, again, other] = await Promise.all([ask(7), ask(7), ask(8)])
 
   expect(again.text).toBe(first.text)
   expect(other.text).not.toBe(first.text)
@@ -98,7 +98,7 @@ test('without a seed two answers differ', async () => {
   expect(first?.text).not.toBe(second?.text)
 })
 
-test('a stop sequence ends the answer before it, across tokens, too', async () => {
+test('an answer ends before a stop sequence, even one that spans several tokens', async () => {
   const answer = await llm.chat('Hello', { model: 'tiny', temperature: 0, stop: ['n I he'] })
 
   expect(answer.text).toBe('Hello! How ca')
@@ -118,7 +118,7 @@ test('a bias of -100 bans a token, and ids outside the vocabulary are ignored', 
   expect(biased.text).not.toBe(free.text)
 })
 
-test('penalties change what is repeated', async () => {
+test('penalties change a repetitive answer', async () => {
   const plain = await llm.chat('Hello', { ...noise, temperature: 0 })
   const penalised = await llm.chat('Hello', {
     ...noise,
@@ -130,15 +130,15 @@ test('penalties change what is repeated', async () => {
   expect(penalised.text).not.toBe(plain.text)
 })
 
-test('noise over many tokens has whole characters only', async () => {
+test('an answer of random tokens contains only whole characters', async () => {
   const { text } = await llm.chat('Hello', { ...noise, maxTokens: 600, temperature: 1, seed: 3 })
 
-  // A byte token of its own is no character; the ones that belong together are joined.
+  // Some tokens are single bytes of a character. The engine has to join them.
   expect(Buffer.from(text).toString()).toBe(text)
   expect(text).toMatch(/\p{Script=Cyrillic}|\p{Script=Thai}|\p{Script=Han}/u)
 })
 
-test('an answer that fills the context ends with it', async () => {
+test('an answer that fills the context ends with the finish reason context', async () => {
   const small = await createLlm({ models: folder, local: { contextSize: 128 } })
   try {
     const answer = await small.chat('Hello', { model: 'noise' })
@@ -150,7 +150,7 @@ test('an answer that fills the context ends with it', async () => {
   }
 })
 
-test('a prompt that exceeds the context is a typed error with both numbers', async () => {
+test('a prompt longer than the context gives a context_length error with both lengths', async () => {
   const question = llm.chat('word '.repeat(5_000), noise)
 
   await expect(question).rejects.toMatchObject({
@@ -159,7 +159,7 @@ test('a prompt that exceeds the context is a typed error with both numbers', asy
   })
 })
 
-test('a prompt of megabytes is refused without freezing the model process', async () => {
+test('a prompt of 10 MB is rejected as longer than the context', async () => {
   const question = llm.chat('word '.repeat(2_000_000), noise)
 
   await expect(question).rejects.toMatchObject({ code: 'context_length', details: { contextSize: 4096 } })
@@ -172,18 +172,18 @@ test.each([
   ['topP', { topP: 2 }],
   ['seed', { seed: 1.5 }],
   ['stop', { stop: [''] }],
-])('a bad %s never reaches the native code', async (param, options) => {
+])('a bad %s is rejected before native code runs: %j', async (param, options) => {
   await expect(llm.chat('Hello', { ...noise, ...options })).rejects.toMatchObject({
     code: 'invalid_request',
     details: { param: expect.stringContaining(param) },
   })
 })
 
-test('an unknown model is not found', async () => {
+test('a chat with an unknown model gives not_found', async () => {
   await expect(llm.chat('Hello', { model: 'nope' })).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a file that is no model is a typed error that names the model, and the next call is served', async () => {
+test('a file that is not a model gives an error with its name, and the next call is served', async () => {
   await writeFile(join(folder, 'broken.gguf'), 'GGUF, or so it says')
 
   await expect(llm.chat('Hello', { model: 'broken' })).rejects.toMatchObject({
@@ -195,7 +195,7 @@ test('a file that is no model is a typed error that names the model, and the nex
   expect(answer.text).toBe('Hello! How can I help you?')
 })
 
-test('a model that is not made to chat is refused by name', async () => {
+test('a chat with an encoder is rejected with the name of the model', async () => {
   await copyFile(encoderModel, join(folder, 'encoder.gguf'))
 
   await expect(llm.chat('Hello', { model: 'encoder' })).rejects.toMatchObject({
@@ -205,7 +205,7 @@ test('a model that is not made to chat is refused by name', async () => {
   })
 })
 
-test('a model of the user wins over the built-in one of the same name', async () => {
+test('a model in the folder overrides the built-in model of the same name', async () => {
   const own = await mkdtemp(join(tmpdir(), 'models-'))
   await copyFile(noiseModel, join(own, 'tiny.gguf'))
   const mine = await createLlm({ models: own })
@@ -220,31 +220,31 @@ test('a model of the user wins over the built-in one of the same name', async ()
   }
 })
 
-test('what is counted is what the same prompt has as an answer', async () => {
+test('countTokens() gives the inputTokens of the same chat', async () => {
   const { usage } = await llm.chat('Hello', { model: 'tiny', maxTokens: 1 })
 
   expect(await count('Hello')).toBe(usage.inputTokens)
 })
 
-test('a prompt that no context holds is counted all the same', async () => {
+test('countTokens() counts a prompt that is longer than the context', async () => {
   expect(await count('fox '.repeat(5_000))).toBeGreaterThan(5_000)
 })
 
-test('counting waits for its turn, and who leaves meanwhile gets an AbortError', async () => {
+test('an aborted countTokens() fails with AbortError, and a concurrent one succeeds', async () => {
   const leaving = new AbortController()
   const pieces = llm.chat('Hello', { ...noise, stream: true })[Symbol.asyncIterator]()
   await pieces.next()
-  const left = count('Hello', leaving.signal)
-  const kept = count('Hello')
+  const aborted = count('Hello', leaving.signal)
+  const counted = count('Hello')
 
   leaving.abort()
 
-  await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' })
   await pieces.return?.()
-  expect(await kept).toBe(10)
+  expect(await counted).toBe(10)
 })
 
-test('counting for an unknown model is not_found', async () => {
+test('countTokens() for an unknown model gives not_found', async () => {
   await expect(count('Hello', undefined, 'nope')).rejects.toMatchObject({ code: 'not_found' })
 })
 

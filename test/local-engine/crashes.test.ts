@@ -32,7 +32,7 @@ const kill = (): boolean => process.kill(processId(), 'SIGKILL')
 describe('a model file that crashes the loader', () => {
   const crash = () => llm.chat('Hello', { ...short, model: 'bad' })
 
-  test('does not reach it where the file alone shows it, as often as it is asked', async () => {
+  test('is rejected before the load on every call, if its metadata shows the fault', async () => {
     await writeFile(join(folder, 'bad.gguf'), forged('attention.head_count = 0'))
 
     for (let time = 0; time < 3; time++)
@@ -44,7 +44,7 @@ describe('a model file that crashes the loader', () => {
     expect(llm.loaded()).toEqual([])
   })
 
-  test('is a typed error, and after two crashes is not tried again until it changes', async () => {
+  test('gives an upstream error, and after two crashes is not loaded again until it changes', async () => {
     await writeFile(join(folder, 'bad.gguf'), forged('no feed_forward_length'))
 
     await expect(crash()).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe('a model process that is killed', () => {
     }
   }
 
-  test('while it reads the prompt ends the call with a typed error', async () => {
+  test('during prefill ends the call with an upstream error', async () => {
     const end = await read(long, 5, (count) => {
       if (count === 0) kill()
     })
@@ -102,7 +102,7 @@ describe('a model process that is killed', () => {
     expect(next.usage.outputTokens).toBe(5)
   })
 
-  test('at the last token ends the call whole or with a typed error', async () => {
+  test('at the last token ends the call normally or with an upstream error', async () => {
     const end = await read('Hello', 20, (count) => {
       if (count === 20) kill()
     })
@@ -113,7 +113,7 @@ describe('a model process that is killed', () => {
   })
 })
 
-describe('the folder where apps meet model processes', () => {
+describe('the runtime folder', () => {
   let temporary: string
 
   beforeEach(async () => {
@@ -126,7 +126,7 @@ describe('the folder where apps meet model processes', () => {
     await rm(temporary, { recursive: true, force: true })
   })
 
-  /** An app that meets its model processes there. */
+  /** Runs `work` with an app that uses this runtime folder. */
   async function within<T>(runtimeDir: string, work: (llm: Llm) => Promise<T>): Promise<T> {
     const app = await createLlm({ models: folder, local: { runtimeDir } })
     try {
@@ -137,12 +137,12 @@ describe('the folder where apps meet model processes', () => {
     }
   }
 
-  test('may be deleted while the model is loaded, and has nothing in it when that is let go', async () => {
+  test('may be deleted while a model is loaded, and is empty after the model is unloaded', async () => {
     const runtimeDir = join(temporary, 'run')
 
     const tokens = await within(runtimeDir, async (app) => {
       const first = await app.chat('Hello', short)
-      // Meanwhile the process may write there.
+      // Retries, because the model process may write there meanwhile.
       await rm(runtimeDir, { recursive: true, maxRetries: 10, retryDelay: 20 })
       const same = await app.chat('Hello', short)
       process.kill(app.loaded()[0]?.processId as number, 'SIGKILL')
@@ -155,10 +155,10 @@ describe('the folder where apps meet model processes', () => {
   })
 
   test.each([
-    ['has a long path, which would cut that of a socket', (path: string) => join(path, 'a'.repeat(80))],
-    ['can be entered by others', (path: string) => path],
-    ['cannot be made', (path: string) => join(path, 'file', 'folder')],
-  ])('is another one, for this app alone, where it %s', async (_why, make) => {
+    ['has a path that is too long for a socket', (path: string) => join(path, 'a'.repeat(80))],
+    ['can be entered by other users', (path: string) => path],
+    ['cannot be created', (path: string) => join(path, 'file', 'folder')],
+  ])('is replaced by a private folder if it %s', async (_why, make) => {
     await chmod(temporary, 0o755)
     await writeFile(join(temporary, 'file'), '')
 
@@ -170,7 +170,7 @@ describe('the folder where apps meet model processes', () => {
     expect(others).toEqual([])
   })
 
-  test('that cannot be made at all is a typed error, and the next call is served once it can', async () => {
+  test('gives an upstream error while no folder can be created, and the next call works once one can', async () => {
     vi.stubEnv('TMPDIR', join(temporary, 'nowhere'))
 
     await within(join('/dev/null', 'run'), async (app) => {
@@ -184,9 +184,9 @@ describe('the folder where apps meet model processes', () => {
     })
   })
 
-  // Only root may make a disk that is full.
+  // Only root can mount a disk, which is then filled.
   test.runIf(process.platform === 'linux' && process.getuid?.() === 0)(
-    'on a full disk is a typed error',
+    'on a full disk gives an upstream error',
     async () => {
       const full = join(temporary, 'full')
       await mkdir(full)
@@ -205,7 +205,7 @@ describe('the folder where apps meet model processes', () => {
   )
 })
 
-test('a model process whose file was lost is a typed error that names the option', async () => {
+test('a missing model process file gives an upstream error that names local.modelProcessPath', async () => {
   const lost = await createLlm({ models: folder, local: { modelProcessPath: join(folder, 'gone.js') } })
 
   await expect(lost.chat('Hello', short)).rejects.toMatchObject({
@@ -214,17 +214,17 @@ test('a model process whose file was lost is a typed error that names the option
   })
 })
 
-test('two apps share one model process, and one that closes does not end what the other does', async () => {
+test('two apps share one model process, and close() of one app does not end an answer of the other', async () => {
   const other = await createLlm({ models: folder })
   try {
     const both = await Promise.all([llm.chat('Hello', short), other.chat('Hello', short)])
     const processIds = [llm, other].map((app) => app.loaded()[0]?.processId)
-    const going = llm.chat('Hello', { ...short, maxTokens: 200 })
+    const running = llm.chat('Hello', { ...short, maxTokens: 200 })
     await other.close()
 
     expect(both.map(({ usage }) => usage.outputTokens)).toEqual([5, 5])
     expect(processIds).toEqual([processId(), processId()])
-    expect((await going).usage.outputTokens).toBe(200)
+    expect((await running).usage.outputTokens).toBe(200)
   } finally {
     await other.close()
   }

@@ -1,4 +1,4 @@
-/** Vectors, ranks, tokens and gaps, with the real engine. */
+/** Embeddings, reranking, tokenization and infill with the real engine. */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { listen } from '../support/listen.ts'
 import { gapModel, gapTokens, rankingModel } from '../support/made-models.ts'
 import { encoderModel, noiseModel } from '../support/models.ts'
 
-/** What the encoder was made for. */
-const room = 512
+/** The context size of the encoder, in tokens. */
+const contextLength = 512
 
 let folder: string
 let llm: Llm
@@ -43,8 +43,8 @@ const kill = (signal: NodeJS.Signals): boolean =>
 const cosine = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((sum, value, index) => sum + value * (b[index] ?? 0), 0)
 
-describe('vectors', () => {
-  test('there is one for each text, in order, of length 1, and the same for the same text', async () => {
+describe('embeddings', () => {
+  test('are one vector of length 1 for each text, in order, and equal for equal texts', async () => {
     const { embeddings, inputTokens, loadMs, totalMs } = await embed(['Hello', 'A fox ran.', 'Hello'])
 
     expect(embeddings.map(({ length }) => length)).toEqual([64, 64, 64])
@@ -55,7 +55,7 @@ describe('vectors', () => {
     expect(totalMs).toBeGreaterThanOrEqual(loadMs)
   })
 
-  test('a text and its tokens are the same input, with the special ones or without', async () => {
+  test('are the same for a text and for its token ids, with or without special tokens', async () => {
     const text = 'A fox ran.'
     const bare = await llm.tokenize({ model, text })
     const whole = await llm.tokenize({ model, text, addSpecial: true })
@@ -68,7 +68,7 @@ describe('vectors', () => {
     expect(inputTokens).toBe(3 * whole.length)
   })
 
-  test('a shorter one is the beginning of the whole one, of length 1 again', async () => {
+  test('with fewer dimensions are the beginning of the whole vector, scaled to length 1', async () => {
     const whole = await vectorOf('Hello')
     const short = await vectorOf('Hello', { dimensions: 8 })
     const all = await vectorOf('Hello', { dimensions: 1_000 })
@@ -80,28 +80,28 @@ describe('vectors', () => {
     expect(all).toEqual(whole)
   })
 
-  test('a text as long as the model reads is read, and one that is longer is refused by its place', async () => {
-    const { inputTokens } = await embed([words(room - 2)])
+  test('accept a text as long as the context, and reject a longer one with its index', async () => {
+    const { inputTokens } = await embed([words(contextLength - 2)])
 
-    expect(inputTokens).toBe(room)
-    await expect(embed(['Hello', words(room - 1)])).rejects.toMatchObject({
+    expect(inputTokens).toBe(contextLength)
+    await expect(embed(['Hello', words(contextLength - 1)])).rejects.toMatchObject({
       code: 'context_length',
-      details: { param: 'inputs[1]', inputTokens: room + 1, contextSize: room },
+      details: { param: 'inputs[1]', inputTokens: contextLength + 1, contextSize: contextLength },
     })
     await expect(embed([words(100_000)])).rejects.toMatchObject({ code: 'context_length' })
   })
 
-  test('where it may be, a text that is longer loses its end, but not its last token', async () => {
+  test('with overflow: truncate, drop the end of a text that is too long, but keep its last token', async () => {
     const { embeddings, inputTokens } = await embed(
-      [words(room - 2), words(room + 50), words(300_000), Array(5_000).fill(4_419)],
+      [words(contextLength - 2), words(contextLength + 50), words(300_000), Array(5_000).fill(4_419)],
       { overflow: 'truncate' },
     )
 
-    expect(inputTokens).toBe(4 * room)
+    expect(inputTokens).toBe(4 * contextLength)
     for (const vector of embeddings) expect(cosine(vector, embeddings[0] ?? [])).toBeCloseTo(1, 6)
   })
 
-  test('a smaller context is the limit where one is asked for', async () => {
+  test('respect a smaller contextSize of the request', async () => {
     const load = { contextSize: 16 }
     const { inputTokens } = await embed([words(14)], { load })
 
@@ -109,7 +109,7 @@ describe('vectors', () => {
     await expect(embed([words(15)], { load })).rejects.toMatchObject({ code: 'context_length' })
   })
 
-  describe('in the Ollama API, with a `num_ctx` below the smallest context', () => {
+  describe('in the Ollama API', () => {
     const ask = async (num_ctx: number, fields: object, path = 'embed') => {
       const { url, close } = await listen(toNodeHandler(routesFor(), llm))
       const body = JSON.stringify({ model, ...fields, options: { num_ctx } })
@@ -119,7 +119,7 @@ describe('vectors', () => {
       return { status: response.status, ...answer }
     }
 
-    test.each([3, 8, 15, 16])('%i, texts are read in that one', async (size) => {
+    test.each([3, 8, 15, 16])('use a context of 16 tokens for a num_ctx of %i', async (size) => {
       const cut = await ask(size, { input: [words(20), 'Hello'] })
       const whole = await ask(size, { input: words(20), truncate: false })
       const legacy = await ask(size, { prompt: words(5) }, 'embeddings')
@@ -132,7 +132,7 @@ describe('vectors', () => {
       expect(legacy).toMatchObject({ status: 200, embedding: await vectorOf(words(5)) })
     })
 
-    test.each([0, 1, 2])('%i, where no token has room, they are refused', async (size) => {
+    test.each([0, 1, 2])('are rejected for a num_ctx of %i, which has no contextLength for a token', async (size) => {
       const error = 'input exceeds maximum context length and cannot be truncated further'
 
       expect(await ask(size, { input: 'Hello' })).toEqual({ status: 400, error })
@@ -142,16 +142,16 @@ describe('vectors', () => {
 
   test.each<[what: string, inputs: Inputs, more: object, param: string]>([
     ['an empty text', ['Hello', ''], {}, 'inputs[1]'],
-    ['no tokens', [[]], {}, 'inputs[0]'],
-    ['a token that the model does not have', [[5], [30_522]], {}, 'inputs[1]'],
-    ['a token below zero', [[-1]], {}, 'inputs[0]'],
-    ['a number', [5 as unknown as string], {}, 'inputs[0]'],
-    ['more texts than anybody sends', Array(10_001).fill('a'), {}, 'inputs'],
-    ['no dimensions', ['Hello'], { dimensions: 0 }, 'dimensions'],
-    ['another way to overflow', ['Hello'], { overflow: 'shift' }, 'overflow'],
-    ['a model that writes', ['Hello'], { model: 'noise' }, 'model'],
-    ['a model that ranks', ['Hello'], { model: 'ranker' }, 'model'],
-  ])('%s is refused by name, and others are read on', async (_what, inputs, more, param) => {
+    ['an empty list of tokens', [[]], {}, 'inputs[0]'],
+    ['an unknown token', [[5], [30_522]], {}, 'inputs[1]'],
+    ['a negative token', [[-1]], {}, 'inputs[0]'],
+    ['a number as input', [5 as unknown as string], {}, 'inputs[0]'],
+    ['a list of 10,001 texts', Array(10_001).fill('a'), {}, 'inputs'],
+    ['a vector of 0 dimensions', ['Hello'], { dimensions: 0 }, 'dimensions'],
+    ['an unknown value of overflow', ['Hello'], { overflow: 'shift' }, 'overflow'],
+    ['a generative model', ['Hello'], { model: 'noise' }, 'model'],
+    ['a reranking model', ['Hello'], { model: 'ranker' }, 'model'],
+  ])('%s is rejected with the name of the field, and another call continues', async (_what, inputs, more, param) => {
     const other = embed(['Hello'])
 
     await expect(embed(inputs, more)).rejects.toMatchObject({
@@ -161,11 +161,11 @@ describe('vectors', () => {
     expect((await other).embeddings).toHaveLength(1)
   })
 
-  test('no texts come to no vectors', async () => {
+  test('of an empty list are an empty list', async () => {
     expect(await embed([])).toMatchObject({ embeddings: [], inputTokens: 0 })
   })
 
-  test('an encoder refuses to write', async () => {
+  test('a chat with an encoder is rejected', async () => {
     await expect(llm.chat('Hello', { model })).rejects.toMatchObject({
       code: 'invalid_request',
       message: expect.stringContaining('encoder'),
@@ -173,7 +173,7 @@ describe('vectors', () => {
     })
   })
 
-  test('thousands are in order, and whoever comes meanwhile does not wait for them', async () => {
+  test('of 4,000 texts are in order, and a later call does not wait for them', async () => {
     const texts = Array.from({ length: 4_000 }, (_, index) => `${index} foxes ran.`)
     let isRead = false
     const many = embed(texts).finally(() => {
@@ -189,26 +189,26 @@ describe('vectors', () => {
     expect(few.embeddings[0]).toEqual(await vectorOf('Hello'))
   }, 60_000)
 
-  test('who leaves hears so at once, and the rest of the texts is not read', async () => {
+  test('an aborted call fails at once, and its remaining texts are not evaluated', async () => {
     const leaving = new AbortController()
-    const left = llm.embed({ model, inputs: Array(10_000).fill(words(200)) }, { signal: leaving.signal })
-    left.catch(() => {})
+    const aborted = llm.embed({ model, inputs: Array(10_000).fill(words(200)) }, { signal: leaving.signal })
+    aborted.catch(() => {})
     await embed(['Hello'])
     const startedAt = performance.now()
 
     leaving.abort()
 
-    await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+    await expect(aborted).rejects.toMatchObject({ name: 'AbortError' })
     await embed(['Hello'])
     expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   test.each(['SIGKILL', 'SIGSEGV'] as const)(
-    'a process that ends by %s is an error for those inside, and the next call has another',
+    'a model process that ends by %s fails its running calls, and the next call gets another process',
     async (signal) => {
       const inside = embed(['Hello', ...Array(9_999).fill(words(200))])
       inside.catch(() => {})
-      // A call of which nothing is read yet would be done again by the next process: by the second, its first text is.
+      // The next process retries a call of which no text was evaluated. After these two calls, its first text was.
       await embed(['Hello'])
       await embed(['Hello'])
 
@@ -222,7 +222,7 @@ describe('vectors', () => {
     },
   )
 
-  test('two contexts read what one reads', async () => {
+  test('are the same from two contexts as from one', async () => {
     const texts = Array.from({ length: 40 }, (_, index) => words(index + 1))
     const one = await createLlm({ models: folder, local: { threads: 1 } })
     const two = await createLlm({ models: folder, local: { threads: 2 } })
@@ -238,11 +238,11 @@ describe('vectors', () => {
   })
 })
 
-describe('ranks', () => {
+describe('reranking', () => {
   const rerank = (query: string, documents: readonly string[], more: object = {}) =>
     llm.rerank({ model: 'ranker', query, documents, ...more })
 
-  test('each document has one from 0 to 1, whatever stands beside it', async () => {
+  test('gives each document a score from 0 to 1, independent of the other documents', async () => {
     const { scores, inputTokens } = await rerank('Who ran?', ['A fox ran.', 'It rained.', 'A fox ran.'])
     const alone = await rerank('Who ran?', ['It rained.'])
 
@@ -254,21 +254,21 @@ describe('ranks', () => {
     expect(inputTokens).toBeGreaterThan(3 * 6)
   })
 
-  test('a document that is too long is refused by its place, or loses its end', async () => {
+  test('rejects a document that is too long with its index, or truncates it', async () => {
     const documents = ['A fox ran.', words(1_000)]
 
     await expect(rerank('Who ran?', documents)).rejects.toMatchObject({
       code: 'context_length',
-      details: { param: 'documents[1]', contextSize: room - 1 },
+      details: { param: 'documents[1]', contextSize: contextLength - 1 },
     })
     const { scores, inputTokens } = await rerank('Who ran?', documents, { overflow: 'truncate' })
 
     expect(scores).toHaveLength(2)
-    expect(inputTokens).toBeGreaterThan(room - 1)
-    expect(inputTokens).toBeLessThan(room + 20)
+    expect(inputTokens).toBeGreaterThan(contextLength - 1)
+    expect(inputTokens).toBeLessThan(contextLength + 20)
   })
 
-  test('a query that leaves no room is refused, whatever may be left out', async () => {
+  test('rejects a query that leaves no contextLength for documents, even with overflow: truncate', async () => {
     await expect(rerank(words(600), ['A fox ran.'], { overflow: 'truncate' })).rejects.toMatchObject({
       code: 'context_length',
       details: { param: 'query' },
@@ -278,9 +278,9 @@ describe('ranks', () => {
   test.each<[what: string, query: string, documents: readonly string[], more: object, param: string]>([
     ['an empty query', '', ['A fox ran.'], {}, 'query'],
     ['an empty document', 'Who ran?', ['A fox ran.', ''], {}, 'documents[1]'],
-    ['a model that makes vectors', 'Who ran?', ['A fox ran.'], { model }, 'model'],
-    ['a model that writes', 'Who ran?', ['A fox ran.'], { model: 'noise' }, 'model'],
-  ])('%s is refused by name', async (_what, query, documents, more, param) => {
+    ['an embedding model', 'Who ran?', ['A fox ran.'], { model }, 'model'],
+    ['a generative model', 'Who ran?', ['A fox ran.'], { model: 'noise' }, 'model'],
+  ])('%s is rejected with the name of the field', async (_what, query, documents, more, param) => {
     await expect(rerank(query, documents, more)).rejects.toMatchObject({
       code: 'invalid_request',
       details: { param },
@@ -288,10 +288,10 @@ describe('ranks', () => {
   })
 })
 
-describe('tokens', () => {
+describe('tokenization', () => {
   const story = 'Größe, 気温 and 🦊 foxes: "it\'s 42"\n\tdone. '
 
-  test.each(['noise', 'tiny'])('of a text are that text again in %s', async (model) => {
+  test.each(['noise', 'tiny'])('is reversed by detokenization with the model %s', async (model) => {
     for (const text of [story, story.repeat(3_000)]) {
       const tokens = await llm.tokenize({ model, text })
 
@@ -299,7 +299,7 @@ describe('tokens', () => {
     }
   })
 
-  test('have the special ones where they are wanted, and a name of one is text where that is wanted', async () => {
+  test('adds special tokens with addSpecial, and treats their names as text with parseSpecial: false', async () => {
     const text = 'Hi </s>'
     const tokens = await llm.tokenize({ model: 'noise', text })
     const whole = await llm.tokenize({ model: 'noise', text, addSpecial: true })
@@ -312,7 +312,7 @@ describe('tokens', () => {
     expect(await llm.detokenize({ model: 'noise', tokens: [] })).toBe('')
   })
 
-  test('that the model does not have are refused', async () => {
+  test('rejects unknown tokens in detokenize()', async () => {
     for (const tokens of [[5, 32_000], [-1], [0.5]])
       await expect(llm.detokenize({ model: 'noise', tokens })).rejects.toMatchObject({
         code: 'invalid_request',
@@ -320,7 +320,7 @@ describe('tokens', () => {
       })
   })
 
-  test('are made beside an answer that runs', async () => {
+  test('works while an answer is generated', async () => {
     const pieces = llm
       .chat('Hello', { model: 'noise', maxTokens: 1_000, stream: true })
       [Symbol.asyncIterator]()
@@ -334,11 +334,11 @@ describe('tokens', () => {
   })
 })
 
-describe('a gap', () => {
+describe('infill', () => {
   const input: InfillInput = { kind: 'infill', prefix: 'def add(a, b): <|im_end|>', suffix: '\n    return c' }
   const call = { signal: new AbortController().signal }
 
-  test("is put between the model's own tokens, and what looks like one is text", async () => {
+  test("puts prefix and suffix between the infill tokens of the model, and treats special tokens in them as text", async () => {
     const { prefix, suffix, middle } = gapTokens
     const ids = async (text: string) => await llm.tokenize({ model: 'gap', text, parseSpecial: false })
 
@@ -352,7 +352,7 @@ describe('a gap', () => {
     expect(count).toBe(prompt.length)
   })
 
-  test('is refused by a model that was not made to fill one', async () => {
+  test('is rejected by a model without infill tokens', async () => {
     const refused = await llm.generate({ model: 'tiny', input }, call).catch((error: unknown) => error)
 
     expect(LlmError.from(refused)).toMatchObject({

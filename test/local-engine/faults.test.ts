@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** For each test another one, so that none finds the process of the last. */
+/** Differs in each test, so that no test joins the model process of an earlier one. */
 let contextSize = 2_048
 
 beforeEach(async () => {
@@ -33,7 +33,7 @@ afterEach(() => llm.close())
 const short = { model: 'noise', maxTokens: 5 }
 const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
 
-test('a model process killed in mid-stream is an error frame, the app goes on, the next chat is served', async () => {
+test('a kill of the model process during a stream gives an error frame, and the app and the next chat work', async () => {
   const app = express()
     .use(llmRouter(llm))
     .get('/api/users', (_req, res) => void res.json(['Ada']))
@@ -65,7 +65,7 @@ test('a model process killed in mid-stream is an error frame, the app goes on, t
   }
 })
 
-test('a process killed while it loads is a typed error, and the next call is served', async () => {
+test('a kill of the model process while it loads gives an upstream error, and the next call is served', async () => {
   const first = llm.chat('Hello', short)
   const failed = expect(first).rejects.toMatchObject({ code: 'upstream' })
   await until(() => Number.isInteger(processId()), 5_000)
@@ -77,7 +77,7 @@ test('a process killed while it loads is a typed error, and the next call is ser
   expect(next.usage.outputTokens).toBe(5)
 })
 
-test('Ctrl-C, which reaches a whole process group, does not end the model process', async () => {
+test('SIGINT, as from Ctrl-C in a terminal, does not end the model process', async () => {
   await llm.chat('Hello', short)
   const before = processId()
   process.kill(before, 'SIGINT')
@@ -87,7 +87,7 @@ test('Ctrl-C, which reaches a whole process group, does not end the model proces
   expect(processId()).toBe(before)
 })
 
-test('an answer that nobody reads does not hold the model', async () => {
+test('a stream that the app does not read does not block other calls', async () => {
   const unread = llm.chat('Hello', { model: 'noise', maxTokens: 2_000, stream: true })[Symbol.asyncIterator]()
   await unread.next()
 
@@ -107,7 +107,7 @@ test('the event loop of the app stays free while a model loads and generates', a
   expect(loopDelay.percentile(99) / 1e6).toBeLessThan(20)
 })
 
-test('closing ends a running answer with a typed error, and the process after it', async () => {
+test('close() ends a running stream with an LlmError, and then the model process', async () => {
   const stream = llm.chat('Hello', { model: 'noise', stream: true })[Symbol.asyncIterator]()
   await stream.next()
   const running = processId()
@@ -121,7 +121,7 @@ test('closing ends a running answer with a typed error, and the process after it
   await until(() => !isAlive(running), 15_000)
 })
 
-test('a queue that is full refuses the next call, and nobody falls over it', async () => {
+test('of 520 concurrent calls, 512 succeed and 8 are rejected as overloaded', async () => {
   const calls = Array.from({ length: 520 }, () => llm.chat('Hello', { model: 'noise', maxTokens: 1 }))
 
   const outcomes = await Promise.allSettled(calls)

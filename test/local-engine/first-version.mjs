@@ -1,4 +1,4 @@
-// Imported before an app, which then speaks the first version of the protocol.
+// Imported before an app. The app then uses version 1 of the IPC protocol.
 import { register } from 'node:module'
 
 const hooks = `export async function load(url, context, next) {

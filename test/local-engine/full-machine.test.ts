@@ -1,4 +1,4 @@
-/** A machine with memory for one model: while that is busy, whoever wants another one waits. */
+/** On a machine with memory for one model, calls of another model wait while the first one is busy. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const [{ sizeBytes, processId } = { sizeBytes: 0, processId: 0 }] = llm.loaded()
   await llm.unload('a')
   await noOrphan([processId as number])
-  // Less than its weights a second time.
+  // Too little memory to load the weights a second time.
   process.env.FREE_BYTES = String(sizeBytes + 2e6)
 })
 
@@ -38,8 +38,8 @@ async function startApp(): Promise<Llm> {
   apps.push(llm)
   return llm
 }
-/** An answer that goes on until it is told to stop. */
-async function speak(llm: Llm, model: string) {
+/** Starts an answer that runs until `stop()`. */
+async function startAnswer(llm: Llm, model: string) {
   const leaving = new AbortController()
   const stream = llm.chat('Hello', { model, stream: true, signal: leaving.signal })[Symbol.asyncIterator]()
   await stream.next()
@@ -53,58 +53,58 @@ const states = (): readonly string[] =>
   readdirSync(runtimeDir)
     .filter((name) => name.endsWith('.json'))
     .map((name) => JSON.parse(readFileSync(join(runtimeDir, name), 'utf8')).state)
-const somebodyWaits = (): Promise<void> => until(() => states().includes('waiting'), 15_000)
+const untilLoadWaits = (): Promise<void> => until(() => states().includes('waiting'), 15_000)
 
-test('a call waits until the model that has the memory rests', async () => {
+test('a call waits until the loaded model is idle, and then evicts it', async () => {
   const llm = await startApp()
-  const speaking = await speak(llm, 'a')
+  const running = await startAnswer(llm, 'a')
   const busy = processOf(llm, 'a')
   const waiting = ask(llm, 'b')
-  await somebodyWaits()
+  await untilLoadWaits()
   expect(isAlive(busy)).toBe(true)
 
-  speaking.stop()
+  running.stop()
 
   expect((await waiting).usage.outputTokens).toBe(3)
   expect(isAlive(busy)).toBe(false)
 })
 
-test('a call waits for the busy model of another app, and when that goes with its app', async () => {
+test('a call waits for the busy model of another app, and is served when that app closes', async () => {
   const [other, llm] = [await startApp(), await startApp()]
-  await speak(other, 'a')
+  await startAnswer(other, 'a')
   const waiting = ask(llm, 'b')
-  await somebodyWaits()
+  await untilLoadWaits()
 
   await other.close()
 
   expect((await waiting).usage.outputTokens).toBe(3)
 })
 
-test('several that wait get their turn one after the other', async () => {
+test('several waiting calls are served one after the other', async () => {
   const [one, other] = [await startApp(), await startApp()]
-  const speaking = await speak(one, 'a')
+  const running = await startAnswer(one, 'a')
   const waiting = [ask(one, 'b'), ask(other, 'b')]
-  await somebodyWaits()
+  await untilLoadWaits()
   const later = ask(other, 'a')
 
-  speaking.stop()
+  running.stop()
 
   for (const answer of [...waiting, later]) expect((await answer).usage.outputTokens).toBe(3)
 })
 
-test('who leaves while he waits is gone at once, with the process that was to be his, and takes nobody’s place', async () => {
+test('an aborted waiting call ends at once with its model process, and evicts no other model', async () => {
   const llm = await startApp()
-  const speaking = await speak(llm, 'a')
+  const running = await startAnswer(llm, 'a')
   const leaving = new AbortController()
   const waiting = ask(llm, 'b', leaving.signal)
-  await somebodyWaits()
+  await untilLoadWaits()
   const [kept, unwanted] = [processOf(llm, 'a'), processOf(llm, 'b')]
 
   leaving.abort()
 
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
   await noOrphan([unwanted])
-  speaking.stop()
+  running.stop()
   expect((await ask(llm, 'a')).usage.outputTokens).toBe(3)
   expect(processOf(llm, 'a')).toBe(kept)
 })

@@ -1,4 +1,4 @@
-/** What is hostile to one model is nothing to another: it is refused, and the other's streams go on to their end. */
+/** Hostile templates and constraints of one model are rejected, and the streams of another model continue. */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { forgedTemplate } from '../support/forgeries.ts'
 
 const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
-/** Lists have it in native code only. */
+/** Only the native template engine supports `pop` of lists. */
 const popped = '{{ [1].pop() }}'
 const templates = {
   endless: loop,
@@ -43,9 +43,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Of 200 tokens, whatever the model would say. */
+/** Generates 200 tokens, and ignores end-of-sequence tokens. */
 async function answer(
-  asked: Partial<GenerateRequest>,
+  fields: Partial<GenerateRequest>,
   onText = (): void => {},
 ): Promise<Extract<GenerateEvent, { type: 'end' }>> {
   const request: GenerateRequest = {
@@ -53,7 +53,7 @@ async function answer(
     input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }] },
     maxTokens: 200,
     sampling: { ignoreEos: true },
-    ...asked,
+    ...fields,
   }
   for await (const event of await llm.generate(request, { signal: new AbortController().signal })) {
     if (event.type === 'text') onText()
@@ -62,38 +62,41 @@ async function answer(
   throw new Error('The answer has no end.')
 }
 
-test.each<[what: string, asked: Partial<GenerateRequest>]>([
+test.each<[what: string, fields: Partial<GenerateRequest>]>([
   ['a template that never ends', { model: 'endless' }],
   ['a template that never ends in native code', { model: 'native' }],
   [
     'a schema of 10,000 properties',
     { format: { type: 'json-schema', schema: { type: 'object', properties } } },
   ],
-  ['a pattern that explodes', { format: { type: 'json-schema', schema: { type: 'string', pattern } } }],
-  ['a grammar that is nested deeply', { format: { type: 'grammar', source: deep } }],
+  [
+    'a pattern with an exponential automaton',
+    { format: { type: 'json-schema', schema: { type: 'string', pattern } } },
+  ],
+  ['a deeply nested grammar', { format: { type: 'grammar', source: deep } }],
 ])(
-  '%s is refused, and eight streams of another model go on to their end',
-  async (_what, asked) => {
+  '%s is rejected, and eight streams of another model finish',
+  async (_what, fields) => {
     const { processId } = llm.loaded().find(({ name }) => name === 'calm:latest') ?? {}
-    let refusal: Promise<unknown> | undefined
+    let rejection: Promise<unknown> | undefined
     let isOver = false
     const onText = (): void => {
-      refusal ??= answer(asked)
+      rejection ??= answer(fields)
         .catch((error: unknown) => error)
         .finally(() => {
           isOver = true
         })
     }
-    const speak = async (): Promise<void> => {
+    const generate = async (): Promise<void> => {
       do {
         const { finishReason, usage } = await answer({ model: 'calm' }, onText)
         expect([finishReason, usage.outputTokens]).toEqual(['length', 200])
       } while (!isOver)
     }
 
-    await Promise.all(Array.from({ length: 8 }, speak))
+    await Promise.all(Array.from({ length: 8 }, generate))
 
-    expect(await refusal).toMatchObject({ code: 'invalid_request' })
+    expect(await rejection).toMatchObject({ code: 'invalid_request' })
     expect(llm.loaded().find(({ name }) => name === 'calm:latest')?.processId).toBe(processId)
   },
   60_000,

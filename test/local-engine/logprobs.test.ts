@@ -1,4 +1,4 @@
-/** How likely each token was to the model itself, whatever shaped the draw. */
+/** Log probabilities are those of the model, independent of sampling options other than a bias. */
 import { createLlm, type Llm } from '@modelmount/core'
 import type { GenerateEvent, GenerateRequest, PromptToken, SampledToken } from '@modelmount/core/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,13 +13,13 @@ beforeAll(async () => {
 
 afterAll(() => llm.close())
 
-type Asked = Partial<GenerateRequest>
+type AskOptions = Partial<GenerateRequest>
 
 const greedy = { temperature: 0 }
-/** Every token may be drawn. */
+/** Any token can be sampled. */
 const open = { temperature: 1, topK: 0, topP: 1, minP: 0 }
 
-async function ask(text: string, asked: Asked) {
+async function ask(text: string, asked: AskOptions) {
   const generation = await llm.generate(
     { model: 'tiny', input: { kind: 'text', prompt: [text] }, maxTokens: 40, ...asked },
     { signal: new AbortController().signal },
@@ -39,7 +39,7 @@ const spelled = (tokens: readonly PromptToken[]): string =>
 const probabilities = ({ top }: SampledToken): number =>
   top.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0)
 
-/** A token has the same odds as often as it is asked for, but for rounding. */
+/** Expects the same tokens, with log probabilities that differ by at most `within`. */
 function expectAlike(left: readonly SampledToken[], right: readonly SampledToken[], within: number): void {
   expect(left.map(({ id }) => id)).toEqual(right.map(({ id }) => id))
   const distances = left.flatMap(({ logprob, top }, at) => [
@@ -52,13 +52,13 @@ function expectAlike(left: readonly SampledToken[], right: readonly SampledToken
   expect(Math.max(...distances.map(Math.abs))).toBeLessThanOrEqual(within)
 }
 
-test('nobody who does not ask is told', async () => {
+test('without logprobs in the request, no event has log probabilities', async () => {
   const { events } = await ask('Hello', { sampling: greedy })
 
   expect(events.filter((event) => 'logprobs' in event)).toEqual([])
 })
 
-test('the likeliest token is drawn at temperature 0, and each is told with the text that it made', async () => {
+test('at temperature 0 the likeliest token is sampled, and each event has the tokens of its text', async () => {
   const { text, tokens, events } = await ask('What is a GGUF file?', { sampling: greedy, logprobs: 5 })
 
   expect(spelled(tokens)).toBe(text)
@@ -75,7 +75,7 @@ test('the likeliest token is drawn at temperature 0, and each is told with the t
   }
 })
 
-test('with none of the likeliest, tokens have the same odds', async () => {
+test('with logprobs 0, tokens have the same log probabilities as with logprobs 20', async () => {
   const [alone, beside] = [
     await ask('Hello', { sampling: greedy, logprobs: 0 }),
     await ask('Hello', { sampling: greedy, logprobs: 20 }),
@@ -85,7 +85,7 @@ test('with none of the likeliest, tokens have the same odds', async () => {
   expectAlike(alone.tokens, beside.tokens, 1e-4)
 })
 
-test('tokens that a bias makes the only ones share all of the probability', async () => {
+test('tokens that a bias makes the only candidates have a total probability of 1', async () => {
   const liked = [300, 301, 302, 303, 304]
   const logitBias = liked.map((token) => [token, 100] as const)
 
@@ -112,9 +112,9 @@ test('tokens that a bias makes the only ones share all of the probability', asyn
 test.each<[what: string, sampling: GenerateRequest['sampling']]>([
   ['a temperature', { temperature: 5, seed: 1 }],
   ['truncation', { ...open, topK: 1, topP: 0.1, minP: 0.9 }],
-  ['penalties', { ...greedy, repeatPenalty: 5, presencePenalty: 2, repeatLastN: -1 }],
-  ['a length', { ...greedy, ignoreEos: true, minTokens: 30 }],
-])('the odds are those of the model: %s does not change them', async (_, sampling) => {
+  ['a penalty', { ...greedy, repeatPenalty: 5, presencePenalty: 2, repeatLastN: -1 }],
+  ['a minimum length', { ...greedy, ignoreEos: true, minTokens: 30 }],
+])('%s does not change the log probabilities', async (_, sampling) => {
   const [plain, shaped] = [
     await ask('Tell me a short story.', { sampling: greedy, logprobs: 20, maxTokens: 1 }),
     await ask('Tell me a short story.', { sampling: sampling ?? {}, logprobs: 20, maxTokens: 1 }),
@@ -123,36 +123,36 @@ test.each<[what: string, sampling: GenerateRequest['sampling']]>([
   expect(shaped.tokens[0]?.top).toEqual(plain.tokens[0]?.top)
 })
 
-test('with a seed they are the same each time, and to tell them changes no answer', async () => {
+test('with a seed, log probabilities repeat exactly, and requesting them changes no answer', async () => {
   const sampling = { ...open, seed: 11 }
   const story = 'Write a short story about Mia.'
 
-  const [first, again, untold] = [
+  const [first, again, without] = [
     await ask(story, { sampling, logprobs: 3 }),
     await ask(story, { sampling, logprobs: 3 }),
     await ask(story, { sampling }),
   ]
 
   expect(again.tokens).toEqual(first.tokens)
-  expect(untold.text).toBe(first.text)
+  expect(without.text).toBe(first.text)
 })
 
-test('beside other streams they are the same but for rounding, and the others are told none', async () => {
+test('beside other streams, log probabilities differ only by rounding, and the other streams get none', async () => {
   const question = 'Tell me a short story.'
   const alone = await ask(question, { sampling: greedy, logprobs: 5 })
 
-  const [told, ...others] = await Promise.all([
+  const [answer, ...others] = await Promise.all([
     ask(question, { sampling: greedy, logprobs: 5 }),
     ...['Hello', 'Who are you?', 'Count from 1 to 9'].map((text) => ask(text, { sampling: greedy })),
   ])
 
-  expectAlike(told.tokens, alone.tokens, 0.02)
+  expectAlike(answer.tokens, alone.tokens, 0.02)
   expect(others.flatMap(({ tokens }) => tokens)).toEqual([])
   expect(others[0]?.text).toBe('Hello! How can I help you?')
 })
 
-describe('text that is held back', () => {
-  test('brings its tokens when it is said', async () => {
+describe('log probabilities of text that may begin a stop sequence', () => {
+  test('are sent with the text', async () => {
     const { text, tokens } = await ask('Hello', {
       sampling: greedy,
       logprobs: 0,
@@ -163,7 +163,7 @@ describe('text that is held back', () => {
     expect(spelled(tokens)).toBe(text)
   })
 
-  test('leaves those of a stop sequence out', async () => {
+  test('leave out the tokens of the stop sequence itself', async () => {
     const { text, tokens } = await ask('Hello', { sampling: greedy, logprobs: 0, stop: [' can I help'] })
 
     expect(text).toBe('Hello! How')
@@ -171,14 +171,14 @@ describe('text that is held back', () => {
   })
 })
 
-/** A piece and its tokens: white space beside markup is nobody's, though it is in a token. */
+/** Expects the tokens of an event to spell its text. Only the tokens contain white space beside markup. */
 function expectSpelled(event: GenerateEvent): void {
   if (event.type !== 'text' && event.type !== 'reasoning') return
   const tokens = event.logprobs ?? []
   expect(spelled(tokens).trim()).toBe(event.text.trim())
 }
 
-test('thoughts and text have tokens of their own, and the tags between them are in neither', async () => {
+test('reasoning and text each have their own tokens, and neither includes the tags between them', async () => {
   const messages = [{ role: 'user', content: [{ type: 'text', text: 'What is 2 plus 3?' }] }] as const
   const { events } = await ask('', {
     input: { kind: 'chat', messages },
@@ -189,7 +189,7 @@ test('thoughts and text have tokens of their own, and the tags between them are 
   for (const event of events) expectSpelled(event)
 })
 
-test('the tokens of a call have none', async () => {
+test('events of a tool call have no log probabilities', async () => {
   const messages = [
     { role: 'user', content: [{ type: 'text', text: 'What is the weather in Paris?' }] },
   ] as const
@@ -204,12 +204,12 @@ test('the tokens of a call have none', async () => {
   expect(events.filter((event) => 'logprobs' in event && event.logprobs?.length)).toEqual([])
 })
 
-describe('the prompt', () => {
+describe('log probabilities of the prompt', () => {
   const signal = new AbortController().signal
-  /** Several pieces. */
+  /** Long enough for several `prompt` events. */
   const story = Array.from({ length: 40 }, (_, day) => `On day ${day} Mia saw ${3 * day} birds.`).join(' ')
 
-  async function weigh(prompt: string | readonly number[], asked: Asked = {}) {
+  async function evaluate(prompt: string | readonly number[], asked: AskOptions = {}) {
     const { events } = await ask('', {
       input: { kind: 'text', prompt: [prompt], template: false },
       ...{ logprobs: 3, promptLogprobs: true, maxTokens: 0, ...asked },
@@ -223,11 +223,11 @@ describe('the prompt', () => {
     return Math.max(...left.map((one, index) => Math.abs(one - (right[index] ?? 0))))
   }
 
-  test.each(['tiny', 'tiny-llama-spm.f16'])('is told token by token: %s', async (model) => {
+  test.each(['tiny', 'tiny-llama-spm.f16'])('are given for each token by the model %s', async (model) => {
     const text = `${story} 🍂 ü`
     const ids = await llm.tokenize({ model, text })
 
-    const { tokens, events, end } = await weigh(text, { model })
+    const { tokens, events, end } = await evaluate(text, { model })
 
     expect(tokens.map(({ id }) => id)).toEqual(ids)
     expect(spelled(tokens)).toBe(text)
@@ -242,7 +242,7 @@ describe('the prompt', () => {
     expect(end).toMatchObject({ finishReason: 'length', usage: { reusedTokens: 0, outputTokens: 0 } })
   })
 
-  test('has the odds that its tokens had when the model drew them', async () => {
+  test('equal those of the same tokens when the model sampled them', async () => {
     for (const model of ['tiny', 'tiny-llama-spm.f16', 'tiny-mamba.f16']) {
       const drawn = await ask('Write a short story about Mia.', {
         ...{ model, sampling: greedy, logprobs: 3, maxTokens: 90 },
@@ -250,22 +250,22 @@ describe('the prompt', () => {
       })
       const { tokens: all = [], usage } = drawn.events.at(-1) as GenerateEvent & { type: 'end' }
 
-      const { tokens } = await weigh(all, { model })
+      const { tokens } = await evaluate(all, { model })
 
       const again = tokens.slice(usage.inputTokens, usage.inputTokens + usage.outputTokens)
       expect(again.map(({ id }) => id)).toEqual(drawn.tokens.map(({ id }) => id))
       expect(again.length).toBeGreaterThan(30)
-      // Many rows are added up by another kernel than one.
+      // llama.cpp uses another kernel for many rows than for one row.
       expect(farthest(logprobsOf(again), logprobsOf(drawn.tokens))).toBeLessThan(0.05)
     }
   })
 
-  test('is the same whatever was read before, and with an answer behind it', async () => {
-    const first = await weigh(story)
-    const again = await weigh(story)
+  test('do not depend on earlier calls or on a following answer', async () => {
+    const first = await evaluate(story)
+    const again = await evaluate(story)
     const sampling = { ...greedy, ignoreEos: true }
-    const answered = await weigh(story, { maxTokens: 5, sampling })
-    const seeded = await weigh(story, { maxTokens: 5, sampling: { ...sampling, seed: 3 } })
+    const answered = await evaluate(story, { maxTokens: 5, sampling })
+    const seeded = await evaluate(story, { maxTokens: 5, sampling: { ...sampling, seed: 3 } })
 
     for (const { tokens } of [again, answered, seeded]) expect(tokens).toEqual(first.tokens)
     expect(answered.end.usage).toMatchObject({ reusedTokens: 0, outputTokens: 5 })
@@ -274,22 +274,22 @@ describe('the prompt', () => {
     )
   })
 
-  test('token ids are told as they are given', async () => {
+  test('are given for exactly the token ids of the request', async () => {
     const model = 'tiny-llama-spm.f16'
     const [bos, ...ids] = await llm.tokenize({ model, text: 'Hello there.', addSpecial: true })
 
-    const without = await weigh(ids, { model })
-    const begun = await weigh([bos as number, ...ids], { model })
+    const without = await evaluate(ids, { model })
+    const begun = await evaluate([bos as number, ...ids], { model })
 
     expect(without.tokens.map(({ id }) => id)).toEqual(ids)
     expect(begun.tokens.map(({ id }) => id)).toEqual([bos, ...ids])
-    // The model begins with it anyway.
+    // Without a BOS token in the request, the model evaluates one anyway.
     expect(logprobsOf(begun.tokens).slice(2)).toEqual(logprobsOf(without.tokens).slice(1))
   })
 
-  test('biases count, and who leaves hears no end', async () => {
+  test('reflect logit biases, and an aborted call gets no end event', async () => {
     const [, second = 0] = await llm.tokenize({ model: 'tiny', text: 'Hello there' })
-    const biased = await weigh('Hello there', { sampling: { logitBias: [[second, 100]] } })
+    const biased = await evaluate('Hello there', { sampling: { logitBias: [[second, 100]] } })
     const leaving = new AbortController()
     const generation = await llm.generate(
       {
@@ -309,12 +309,12 @@ describe('the prompt', () => {
     expect(types).not.toContain('end')
   })
 
-  test('is read beside answers that run, which are the same as alone', async () => {
+  test('are computed beside a running answer without changing it', async () => {
     const question = 'Count from 1 to 9'
     const alone = await ask(question, { sampling: { ...greedy, seed: 1 } })
 
     const [{ tokens }, beside] = await Promise.all([
-      weigh(story),
+      evaluate(story),
       ask(question, { sampling: { ...greedy, seed: 1 } }),
     ])
 
@@ -322,7 +322,7 @@ describe('the prompt', () => {
     expect(tokens.length).toBeGreaterThan(300)
   })
 
-  test('logprobs have to be asked for with it', async () => {
+  test('require logprobs in the request', async () => {
     const asked = llm.generate(
       { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] }, promptLogprobs: true },
       { signal },
@@ -335,15 +335,15 @@ describe('the prompt', () => {
   })
 })
 
-describe('tokens that end an answer', () => {
-  test('do not where they are to be ignored', async () => {
+describe('end-of-sequence tokens', () => {
+  test('do not end an answer with ignoreEos', async () => {
     const { events, tokens } = await ask('Hello', { sampling: { ...greedy, ignoreEos: true }, logprobs: 0 })
 
     expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
     expect(tokens).toHaveLength(40)
   })
 
-  test('do not before an answer is long enough, and do then', async () => {
+  test('end an answer only after minTokens', async () => {
     const { events } = await ask('Hello', { sampling: { ...greedy, minTokens: 15 }, maxTokens: 400 })
 
     const { outputTokens } = (events.at(-1) as GenerateEvent & { type: 'end' }).usage
@@ -352,7 +352,7 @@ describe('tokens that end an answer', () => {
   })
 })
 
-test('of the tokens from a threshold up only the least likely stays, where the likeliest are left out', async () => {
+test('XTC leaves only the least likely of the tokens above its threshold', async () => {
   const threshold = 0.05
   const { tokens } = await ask('Write a short story about Mia.', {
     sampling: { ...open, seed: 5, xtc: { probability: 1, threshold } },
@@ -368,7 +368,7 @@ test('of the tokens from a threshold up only the least likely stays, where the l
     if (likely.length > 1) expect(logprob).toBeLessThanOrEqual((likely.at(-1)?.logprob ?? 0) + 1e-6)
 })
 
-test('a punished repetition ends', async () => {
+test('DRY shortens repetitions', async () => {
   const long = { ignoreEos: true, ...greedy }
   const question = 'Hello'
 
@@ -380,7 +380,7 @@ test('a punished repetition ends', async () => {
   expect(longestRepeat(punished.text)).toBeLessThan(longestRepeat(plain.text))
 })
 
-/** Of the pieces of a text that are in it twice, the longest. */
+/** Length of the longest substring that occurs twice. */
 function longestRepeat(text: string): number {
   let longest = 0
   for (let at = 0; at < text.length; at++)

@@ -1,4 +1,4 @@
-/** A model that the machine has no memory for: the call fails, and nothing else does. */
+/** A call whose context exceeds the memory of the machine fails with an error, and other calls work. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,10 +22,10 @@ async function ask(model: string, contextSize: number): Promise<number> {
 }
 
 test.runIf(process.platform === 'linux').each<[what: string, model: string, contextSize: number]>([
-  ['that just does not fit', 'tiny', 8_192],
-  ['that no machine has memory for', 'wide', 2 ** 24],
+  ['slightly larger than the free memory', 'tiny', 8_192],
+  ['larger than the memory of any machine', 'wide', 2 ** 24],
 ])(
-  'a context %s is a typed error each time, and a small one is served',
+  'a context %s gives an LlmError each time, and a call with a small context works',
   async (_what, model, contextSize) => {
     await writeFile(join(folder, 'wide.gguf'), withMetadata('llama.context_length', 2 ** 30))
     const modelProcessPath = fileURLToPath(new URL('./little-memory.mjs', import.meta.url))

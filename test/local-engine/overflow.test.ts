@@ -1,4 +1,4 @@
-/** A prompt that is longer than the context, in each dialect: refused with both numbers, or cut where that is asked for. */
+/** Each dialect rejects a prompt longer than the context. The Ollama API truncates it by default. */
 import { createLlm, type Llm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
@@ -39,7 +39,7 @@ test.each([
   ['/v1/messages', { max_tokens: 10, stream: true }],
   ['/api/chat', { truncate: false }],
   ['/api/chat', { truncate: false, stream: true }],
-])('%s with %j is a 400 that names both numbers', async (path, fields) => {
+])('%s with %j gives a 400 that names the prompt length and the context size', async (path, fields) => {
   const response = await post(path, fields)
   const body = await response.text()
 

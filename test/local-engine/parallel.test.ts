@@ -1,4 +1,4 @@
-/** Answers side by side: none waits for another, and none changes another. */
+/** Parallel answers: no answer waits for another one or changes it. */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-interface Asked {
+interface AskOptions {
   readonly seed?: number
   readonly temperature?: number
   readonly maxTokens?: number
@@ -32,9 +32,9 @@ interface Asked {
 
 async function ask(
   text: string,
-  { seed, temperature = 1, maxTokens = 40, caller = 'ann', model = 'tiny' }: Asked = {},
+  { seed, temperature = 1, maxTokens = 40, caller = 'ann', model = 'tiny' }: AskOptions = {},
 ): Promise<Pick<GenerateResult, 'text' | 'usage'>> {
-  let said = ''
+  let output = ''
   const generation = await llm.generate(
     {
       model,
@@ -45,17 +45,17 @@ async function ask(
     { signal: new AbortController().signal, caller: { id: caller } },
   )
   for await (const event of generation) {
-    if (event.type === 'text') said += event.text
-    if (event.type === 'end') return { text: said, usage: event.usage }
+    if (event.type === 'text') output += event.text
+    if (event.type === 'end') return { text: output, usage: event.usage }
   }
   throw new Error('The answer did not end.')
 }
 
-/** Reading it takes several chunks. */
+/** A prompt of several chunks. */
 const book = (chapter: number): string =>
   `Chapter ${chapter}. ${Array.from({ length: 60 }, (_, word) => `word${(chapter * 7 + word) % 13}`).join(' ')}`
 
-test('a short answer does not wait for a long one that began before', async () => {
+test('a short answer does not wait for a long one that began earlier', async () => {
   const order: string[] = []
 
   await Promise.all([
@@ -68,7 +68,7 @@ test('a short answer does not wait for a long one that began before', async () =
   expect(order).toEqual(['short', 'long'])
 })
 
-test('streams take turns, token by token', async () => {
+test('the tokens of parallel streams are interleaved', async () => {
   const order: string[] = []
   const read = async (name: string): Promise<void> => {
     const options = { model: 'noise', temperature: 0, maxTokens: 50, stream: true } as const
@@ -82,7 +82,7 @@ test('streams take turns, token by token', async () => {
     expect(firstHalf.filter((one) => one === name).length).toBeGreaterThan(5)
 })
 
-test('with a seed an answer is the same alone and beside others where weights are f16, too', async () => {
+test('answers with a seed are the same alone and in parallel, with f16 weights', async () => {
   const seeds = Array.from({ length: 24 }, (_, seed) => seed)
   const one = (seed: number, caller: string) =>
     ask(`Hello ${seed}`, { seed, caller, model: 'noise' }).then(({ text }) => text)
@@ -94,7 +94,7 @@ test('with a seed an answer is the same alone and beside others where weights ar
   expect(beside).toEqual(alone)
 })
 
-test('more calls than there are places all get their answer', async () => {
+test('more concurrent calls than slots all get an answer', async () => {
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, index) =>
       ask(book(index), { seed: 5, maxTokens: 3, caller: `caller ${index % 7}` }),
@@ -104,7 +104,7 @@ test('more calls than there are places all get their answer', async () => {
   expect(answers.every(({ usage }) => usage.outputTokens > 0)).toBe(true)
 })
 
-test('an answer begins with its start, before its prompt is read', async () => {
+test('the first event of an answer is start, and the last one is end', async () => {
   const events: GenerateEvent['type'][] = []
   const generation = await llm.generate(
     { model: 'tiny', input: { kind: 'text', prompt: [book(40)] }, maxTokens: 1 },

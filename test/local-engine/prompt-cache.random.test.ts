@@ -1,4 +1,7 @@
-/** Random calls, of a cache without a model and of the real model: reported cache usage is true, and answers are those of new callers. */
+/**
+ * Random calls, with a decoder without a model and with the built-in model. The reported cache usage has to
+ * be true, and each answer has to equal that of a caller without cached prompts.
+ */
 import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,7 +44,7 @@ type Step =
   | { readonly type: 'harm'; readonly file: number; readonly how: 'remove' | 'cut' }
   | { readonly type: 'fail'; readonly how: 'at once' | 'at the end' }
 
-/** One of a few texts up to somewhere, and then something of its own. */
+/** Prompts that begin with a prefix of one of three texts, and end differently. */
 const prompts = fc
   .record({
     text: fc.nat(2),
@@ -90,18 +93,18 @@ const steps = (...others: fc.WeightedArbitrary<Step>[]): fc.Arbitrary<Step[]> =>
     maxLength: 30,
   })
 
-interface Surroundings {
+interface Conditions {
   readonly budgetBytes: number
   readonly cutsBack: boolean
-  /** There is room for all, and nothing goes wrong: then not less may be read than there is. */
+  /** The budget fits all states, and no step causes a fault. Each call has to read all that is cached. */
   readonly isExact: boolean
 }
 
-let asked = 0
+let callCount = 0
 let read = 0
 
-/** A life of a machine: throws at the first thing that is not true. */
-async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Surroundings): Promise<void> {
+/** Runs the steps on a new cache. Throws at the first false report or exceeded budget. */
+async function runSteps(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Conditions): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'random-'))
   const book = new LeaseBook()
   let now = 1
@@ -140,9 +143,9 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
       onToken: () => true,
     })
     expect(ending).toBe('limit')
-    if (!plan) throw new Error('It did not begin.')
-    asked++
-    // Only what was going to be written can come otherwise.
+    if (!plan) throw new Error('The call did not start.')
+    callCount++
+    // Only the number of written tokens can differ from the plan.
     if (truth)
       expect(truth).toMatchObject({ reusedTokens: plan.reusedTokens, cacheReadTokens: plan.cacheReadTokens })
     return truth ?? plan
@@ -153,12 +156,12 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
     const before = calls.map((one) => book.kept(one.tenant, one.prompt, lastOf(one), now))
     const answers = await Promise.all(calls.map(ask))
 
-    const told = calls.map(
+    const expected = calls.map(
       ({ prompt, maxTokens }, at) =>
         prompt.length - (answers[at] as CacheUsage).reusedTokens + Math.max(0, maxTokens - 1),
     )
-    expect(decoder.evaluated).toBe(told.reduce((sum, tokens) => sum + tokens))
-    // One may read what another has just written.
+    expect(decoder.evaluated).toBe(expected.reduce((sum, tokens) => sum + tokens))
+    // A call may read what a concurrent call has just written.
     for (const one of calls)
       for (const { length, lifetime } of one.breakpoints)
         if (calls.length > 1 && length >= chunkSize)
@@ -194,7 +197,7 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
       if (length >= chunkSize && length > tokens) book.write(tenant, prompt.slice(0, length), lifetime, now)
   }
 
-  /** A state of at least so much of the prompt is there. */
+  /** Expects a cached state of at least `length` tokens of the prompt. */
   function expectKept(tenant: string, prompt: readonly Token[], length: number): void {
     const wish = { prompt: [...prompt, 0 as Token], tenant, isDeterministic: false, pieceEnds: [] }
     const state = snapshots.findLongest(wish)
@@ -230,18 +233,18 @@ async function live(all: readonly Step[], { budgetBytes, cutsBack, isExact }: Su
   }
 }
 
-/** What is shorter than a chunk is not kept. */
+/** Length up to the last cached breakpoint. Prefixes shorter than a chunk are not cached. */
 const lastOf = ({ breakpoints }: Call): number =>
   breakpoints.findLast(({ length }) => length >= chunkSize)?.length ?? 0
 
 const runs = { numRuns: times(400, 40), seed: 3 }
 
 test.each([true, false])(
-  'with room for all as much is read as is kept, where states can be cut: %s',
+  'with room for all states, random calls read all that is cached (states can be truncated: %s)',
   async (cutsBack) => {
     await fc.assert(
       fc.asyncProperty(steps({ weight: 1, arbitrary: kill }), (all) =>
-        live(all, { budgetBytes: 2 ** 20, cutsBack, isExact: true }),
+        runSteps(all, { budgetBytes: 2 ** 20, cutsBack, isExact: true }),
       ),
       runs,
     )
@@ -250,7 +253,7 @@ test.each([true, false])(
 )
 
 test.each([true, false])(
-  'with little room, faults and calls side by side no more is read than is kept, where states can be cut: %s',
+  'with little room, faults and concurrent calls, random calls read at most what is cached (states can be truncated: %s)',
   async (cutsBack) => {
     await fc.assert(
       fc.asyncProperty(
@@ -261,7 +264,7 @@ test.each([true, false])(
           { weight: 1, arbitrary: fail },
         ),
         fc.constantFrom(0, 300, 1_500, 3_000),
-        (all, budgetBytes) => live(all, { budgetBytes, cutsBack, isExact: false }),
+        (all, budgetBytes) => runSteps(all, { budgetBytes, cutsBack, isExact: false }),
       ),
       runs,
     )
@@ -269,9 +272,9 @@ test.each([true, false])(
   60_000,
 )
 
-test('these were two thousand calls, and many of them read what others had written', () => {
-  expect(asked).toBeGreaterThan(2_000)
-  expect(read).toBeGreaterThan(asked / 20)
+test('the random steps made more than 2,000 calls, and more than 5 % of them read from the cache', () => {
+  expect(callCount).toBeGreaterThan(2_000)
+  expect(read).toBeGreaterThan(callCount / 20)
 })
 
 interface Question {
@@ -282,7 +285,7 @@ interface Question {
 }
 
 const lifetime = fc.constantFrom<(CacheLifetime | undefined)[]>(undefined, '5m', '5m', '1h')
-/** One of a few conversations up to somewhere, with breakpoints anywhere; what is kept for longer comes first. */
+/** Conversations that share beginnings, with breakpoints at random messages. Those for 1h come first. */
 const questions: fc.Arbitrary<Question> = fc
   .record({
     tenant: fc.constantFrom('ann', 'ann', 'ben'),
@@ -318,7 +321,10 @@ const requestOf = ({ messages, seed }: Question) =>
     returnTokens: true,
   }) as const
 
-/** What calls have written: behind which other breakpoints, too, only the model knows. */
+/**
+ * The cached prompts, as far as the reported usage shows them. It does not show the positions of all
+ * breakpoints, so this class only knows bounds for the number of tokens that a call may read.
+ */
 class Written {
   readonly #book = new LeaseBook()
   #texts: { readonly tenant: string; readonly tokens: readonly number[] }[] = []
@@ -332,7 +338,7 @@ class Written {
     this.#book.forgetEnded(now)
   }
 
-  /** Compares what is said with what may be, and notes it. */
+  /** Checks the reported usage against the bounds, and records what the call has written. */
   add({ tenant, hasHour, seed }: Question, answer: Marked, now: number): void {
     const [read, five, hour] = cached(answer) as [number, number, number]
     const { inputTokens, reusedTokens } = answer.usage
@@ -363,7 +369,7 @@ function common(some: readonly number[], others: readonly number[]): number {
   return end === -1 ? some.length : end
 }
 
-describe('in the process of the test, with a clock that is set', () => {
+describe('the built-in model, on a clock that the test sets', () => {
   let model: Clocked
 
   beforeAll(async () => {
@@ -373,17 +379,17 @@ describe('in the process of the test, with a clock that is set', () => {
 
   const count = times(600, 40)
 
-  test(`${count} answers are those of a new caller`, async () => {
+  test(`gives ${count} random calls the same answers as a caller without cached prompts`, async () => {
     const steps = fc.oneof(
       { weight: 10, arbitrary: questions },
       { weight: 2, arbitrary: fc.constantFrom(1, 4.9, 5.1, 61) },
       { weight: 1, arbitrary: fc.constant('kill' as const) },
     )
     const written = new Written()
-    let asked = 0
+    let callCount = 0
     let reads = 0
     for (const step of fc.sample(steps, { numRuns: 2 * count, seed: 5 })) {
-      if (asked === count) break
+      if (callCount === count) break
       if (step === 'kill') {
         model.restart()
         written.clear()
@@ -396,29 +402,29 @@ describe('in the process of the test, with a clock that is set', () => {
         const answer = await model.ask(requestOf(step), step.tenant)
         const { inputTokens, reusedTokens, outputTokens } = answer.usage
         const evaluated = inputTokens - reusedTokens + outputTokens
-        // The last token is not put through the model, unless another one behind it ended the answer.
+        // The model evaluates the last output token only if an end-of-sequence token follows it.
         expect([evaluated, evaluated - 1]).toContain(model.evaluated)
         written.add(step, answer, model.now)
         reads += Math.sign(cached(answer)[0])
-        const cold = await model.ask(requestOf(step), `cold ${asked++}`)
+        const cold = await model.ask(requestOf(step), `cold ${callCount++}`)
         expect(cached(cold)[0]).toBe(0)
         expect(cold.usage.reusedTokens).toBe(0)
         expect([step.seed, answer.usage, answer.text]).toEqual([step.seed, answer.usage, cold.text])
       }
     }
 
-    expect(asked).toBe(count)
+    expect(callCount).toBe(count)
     expect(reads).toBeGreaterThan(count / 10)
   }, 600_000)
 })
 
-describe('in a model process', () => {
+describe('a model process', () => {
   const models = emptyFolder()
   const ramDisk = '/dev/shm'
   const kills = times(20, 3)
   const callsEach = 8
 
-  test(`${kills} kills between random calls leave nothing that is read, and no file`, async () => {
+  test(`after each of ${kills} kills between random calls has an empty cache, and leaves no file`, async () => {
     const llm = await createLlm({ models, local: { contextSize: 1023, parallel: 2 } })
     const written = new Written()
     const processIds = new Set<number>()
@@ -439,7 +445,7 @@ describe('in a model process', () => {
       await until(() => llm.loaded()[0]?.processId !== processId, 5_000)
       written.clear()
     }
-    // Who comes next removes what the last of them has left.
+    // The next model process deletes the files of the last killed one.
     await llm.load('tiny')
     processIds.add(llm.loaded()[0]?.processId ?? 0)
     await llm.close()
@@ -447,9 +453,9 @@ describe('in a model process', () => {
 
     expect(processIds.size).toBe(kills + 1)
     expect(reads).toBeGreaterThan(kills)
-    const left = (existsSync(ramDisk) ? readdirSync(ramDisk) : []).filter((name) =>
+    const remaining = (existsSync(ramDisk) ? readdirSync(ramDisk) : []).filter((name) =>
       [...processIds].some((id) => name.startsWith(`modelmount-${id}-`)),
     )
-    expect(left).toEqual([])
+    expect(remaining).toEqual([])
   }, 600_000)
 })

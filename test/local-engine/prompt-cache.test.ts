@@ -1,4 +1,7 @@
-/** Breakpoints: what one call writes up to them the next one reads, for whom, and how much; and what comes of faults. */
+/**
+ * The prompt cache of the built-in model: reads and writes at breakpoints, isolation of tenants, lifetimes,
+ * and faults of the state files.
+ */
 import {
   existsSync,
   readdirSync,
@@ -22,13 +25,13 @@ import { until } from '../support/processes.ts'
 const models = emptyFolder()
 const chunk = 64
 
-interface Asked {
+interface AskOptions {
   readonly caller?: string | Caller
   readonly tools?: readonly Tool[]
   readonly seed?: number
   readonly maxTokens?: number
 }
-async function askOf(llm: Llm, messages: readonly Message[], asked: Asked = {}): Promise<Marked> {
+async function askOf(llm: Llm, messages: readonly Message[], asked: AskOptions = {}): Promise<Marked> {
   const { caller = 'ann', tools, seed, maxTokens = 8 } = asked
   const generation = await llm.generate(
     {
@@ -42,9 +45,10 @@ async function askOf(llm: Llm, messages: readonly Message[], asked: Asked = {}):
   return readMarked(generation)
 }
 
-describe('with room for all', () => {
+describe('a prompt cache with room for all states', () => {
   let llm: Llm
-  const ask = (messages: readonly Message[], asked?: Asked): Promise<Marked> => askOf(llm, messages, asked)
+  const ask = (messages: readonly Message[], asked?: AskOptions): Promise<Marked> =>
+    askOf(llm, messages, asked)
 
   beforeAll(async () => {
     llm = await createLlm({ models, local: { contextSize: 4096, parallel: 2 } })
@@ -54,7 +58,7 @@ describe('with room for all', () => {
 
   const system = message('system', notes(40, 1), '5m')
 
-  test('what one call writes the next one reads, and the first word on it is the last', async () => {
+  test('the second call reads what the first one wrote, and the usage in each start event is final', async () => {
     const caller = 'reader'
     const first = await ask([system, message('user', 'Hello')], { caller })
     const second = await ask([system, message('user', 'Who are you?')], { caller })
@@ -71,7 +75,7 @@ describe('with room for all', () => {
     for (const { plan, usage } of [first, second, cold]) expect(usage).toMatchObject(plan)
   })
 
-  test('another tenant begins anew, in tokens and in time; callers of one tenant share', async () => {
+  test('another tenant evaluates the whole prompt again, and callers of one tenant share the cache', async () => {
     const ask5m = (caller: Caller) => ask([system, message('user', 'Hello')], { caller })
     const first = await ask5m({ id: 'eve', tenant: 'team' })
     const other = await ask5m({ id: 'team' + 'mate' })
@@ -84,7 +88,7 @@ describe('with room for all', () => {
     expect(shared.promptMs).toBeLessThan(first.promptMs / 2)
   })
 
-  test('a name that is another tenant’s with something before or behind it finds nothing', async () => {
+  test('a tenant with a similar name reads nothing of another tenant’s cache', async () => {
     const asked = [message('system', notes(20, 50), '5m'), message('user', 'Hello')]
     await ask(asked, { caller: 'tenant' })
 
@@ -92,7 +96,7 @@ describe('with room for all', () => {
       expect((await ask(asked, { caller })).usage.cacheReadTokens).toBe(0)
   })
 
-  test('without breakpoints nothing is claimed, whatever is reused', async () => {
+  test('without breakpoints, reused tokens are not reported as cache reads or writes', async () => {
     const asked = [message('system', notes(20, 100)), message('user', 'Hello')]
     await ask([message('system', notes(20, 100), '5m'), message('user', 'Hello')])
     const { usage } = await ask(asked)
@@ -101,7 +105,7 @@ describe('with room for all', () => {
     expect(usage.reusedTokens).toBeGreaterThan(200)
   })
 
-  test('what is kept for an hour comes first, and the rest is kept for five minutes', async () => {
+  test('tokens up to a 1h breakpoint are cached for an hour, and the tokens up to a later 5m breakpoint for five minutes', async () => {
     const caller = 'two'
     const asked = (question: string) => [
       message('system', notes(20, 200), '1h'),
@@ -126,14 +130,14 @@ describe('with room for all', () => {
     expect(again).toBeGreaterThan(200)
   })
 
-  test('each of four breakpoints can be read', async () => {
+  test('later calls can read up to each of four breakpoints', async () => {
     const caller = 'four'
     const blocks = [notes(12, 400), notes(12, 500), notes(12, 600), notes(12, 700)]
     const asked = (texts: readonly string[]): Message[] =>
       texts.map((text, at) => message(at === 0 ? 'system' : 'user', text, at < 2 ? '1h' : '5m'))
     const first = await ask(asked(blocks), { caller })
     const [, five, hour] = cached(first)
-    // Each of them differs from one block on.
+    // Each call differs from the first one from the block `changed` on.
     const reads: (readonly [number, number, number])[] = []
     for (const changed of [3, 2, 1, 0])
       reads.push(
@@ -153,7 +157,7 @@ describe('with room for all', () => {
     expect(lengths[1]).toBe(hour)
     expect(lengths[3]).toBe(0)
     for (const [read, again5m, again1h] of reads) expect(read + again5m + again1h).toBeGreaterThan(600)
-    // Up to the third block all that was written for an hour is read; from there on it is written again.
+    // The blocks 0 and 1 have 1h breakpoints. A call that changes one of them writes for an hour again.
     expect(reads.map(([, , again1h]) => again1h > 0)).toEqual([false, false, true, true])
   })
 
@@ -166,7 +170,7 @@ describe('with room for all', () => {
     { name: 'clock', description: notes(10, 7), parameters: { type: 'object' }, ...(cache && { cache }) },
   ]
 
-  test('a breakpoint on a tool is read, whatever comes after the tools', async () => {
+  test('a call reads up to a breakpoint on a tool if only its messages differ', async () => {
     const asked = { caller: 'tools', tools: tools('Tells the weather.', '1h') }
     const first = await ask([message('user', 'Hello')], asked)
     const second = await ask([message('user', 'How is the weather?')], asked)
@@ -177,7 +181,7 @@ describe('with room for all', () => {
     expect(cached(second)).toEqual([written, 0, 0])
   })
 
-  test('where a tool is described otherwise all is written again', async () => {
+  test('a call with a changed tool description reads nothing and writes everything again', async () => {
     const caller = 'described'
     const asked = [message('system', notes(20, 800), '5m'), message('user', 'Hello')]
     const first = await ask(asked, { caller, tools: tools('Tells the weather.') })
@@ -192,7 +196,7 @@ describe('with room for all', () => {
     expect(other.usage.inputTokens - again).toBe(first.usage.inputTokens - (written ?? 0))
   })
 
-  test('breakpoints stand behind calls of tools and their results', async () => {
+  test('breakpoints on tool calls and on tool results are written and read', async () => {
     const caller = 'called'
     const call: Part = { type: 'tool-call', id: 'a', name: 'weather', arguments: '{"city":"Rome"}' }
     const result: Part = { type: 'tool-result', id: 'a', name: 'weather', content: [part(notes(10, 900))] }
@@ -226,7 +230,7 @@ describe('with room for all', () => {
     expect(cached(next)[0]).toBe(toCall + toResult)
   })
 
-  test('in the middle of a message it is read though the message goes on otherwise', async () => {
+  test('a breakpoint inside a message is read if only the text after it differs', async () => {
     const caller = 'middle'
     const asked = (end: string): Message[] => [
       { role: 'user', content: [part(notes(20, 1_000), '5m'), part(end)] },
@@ -243,7 +247,7 @@ describe('with room for all', () => {
     expect(cached(other)[0]).toBe(0)
   })
 
-  test('of a conversation that grows, with the breakpoint on its last message, each turn reads more', async () => {
+  test('with the breakpoint on the last message, each turn of a conversation reads the prompt of the previous turn', async () => {
     const caller = 'talk'
     const talk: Message[] = [message('system', notes(10, 1_100))]
     const turns: Marked[] = []
@@ -255,11 +259,11 @@ describe('with room for all', () => {
 
     const ends = turns.map((turn) => cached(turn).reduce((sum, tokens) => sum + tokens))
     expect(turns.map((turn) => cached(turn)[0])).toEqual([0, ...ends.slice(0, -1)])
-    // All but what the template ends a prompt with.
+    // Only the tokens that the template appends to the last message are not cached.
     expect(turns.every(({ usage }, at) => usage.inputTokens - (ends[at] ?? 0) < 16)).toBe(true)
   })
 
-  test('twenty-five blocks behind the last breakpoint its state is still found', async () => {
+  test('a call reads up to a breakpoint that is followed by 25 new blocks', async () => {
     const caller = 'agent'
     const start = [message('system', notes(10, 1_300)), message('user', 'Look at all boxes.')]
     const first = await ask([...start, message('assistant', 'I look.', '5m')], { caller })
@@ -279,7 +283,7 @@ describe('with room for all', () => {
     expect(cached(next)[1]).toBeGreaterThan(150)
   })
 
-  test('what is less than a chunk is not kept, and not claimed', async () => {
+  test('a breakpoint inside the first chunk of 64 tokens is neither cached nor reported', async () => {
     const asked = [message('system', 'You are kind.', '5m'), message('user', notes(10, 1_400))]
     const first = await ask(asked, { caller: 'short' })
     const second = await ask(asked, { caller: 'short' })
@@ -291,7 +295,7 @@ describe('with room for all', () => {
     expect(second.usage.reusedTokens).toBeGreaterThan(chunk)
   })
 
-  test('a prompt that is read alone is kept for the next call', async () => {
+  test('a call with maxTokens 0 caches its prompt for the next call', async () => {
     const asked = [message('system', notes(20, 1_500), '5m'), message('user', 'Hello')]
     const warming = await ask(asked, { caller: 'early', maxTokens: 0 })
     const next = await ask(asked, { caller: 'early' })
@@ -302,7 +306,7 @@ describe('with room for all', () => {
     expect(cached(next)[0]).toBeGreaterThan(200)
   })
 
-  test('who comes while the same is read for another call reads it, too, and claims what is true', async () => {
+  test('two concurrent calls with the same prompt each report their actual cache reads and writes', async () => {
     const asked = [message('system', notes(30, 1_600), '5m'), message('user', 'Hello')]
     const answers = await Promise.all([ask(asked, { caller: 'both' }), ask(asked, { caller: 'both' })])
     const next = await ask(asked, { caller: 'both' })
@@ -318,7 +322,7 @@ describe('with room for all', () => {
   })
 
   describe('raw prompts without breakpoints', () => {
-    /** About 1,500 tokens, others for each book. */
+    /** About 1,500 tokens, which differ for each number. */
     const book = (number: number): string =>
       Array.from({ length: 71 }, (_, line) => `Book ${number}, note ${line}: see box ${line * 7}.`).join('\n')
 
@@ -340,7 +344,7 @@ describe('with room for all', () => {
       throw new Error('The answer did not end.')
     }
 
-    test('without a seed only what is new is read', async () => {
+    test('without a seed, only new tokens are evaluated', async () => {
       const cold = await askRaw(`${book(1)}\nWhere is box 7?`, 'raw')
       const warm = await askRaw(`${book(1)}\nWhere is box 14?`, 'raw')
       const again = await askRaw(`${book(1)}\nWhere is box 14?`, 'raw')
@@ -352,7 +356,7 @@ describe('with room for all', () => {
       expect(warm.timings.promptMs).toBeLessThan(cold.timings.promptMs / 2)
     })
 
-    test('with a seed it is cut to whole chunks of 64', async () => {
+    test('with a seed, the number of reused tokens is a multiple of 64', async () => {
       const cold = await askRaw(`${book(2)}\nWhere is box 7?`, 'raw', 1)
       const warm = await askRaw(`${book(2)}\nWhere is box 14?`, 'raw', 1)
       const { inputTokens, reusedTokens } = warm.usage
@@ -362,7 +366,7 @@ describe('with room for all', () => {
       expect(warm.timings.promptMs).toBeLessThan(cold.timings.promptMs / 2)
     })
 
-    test('nothing of one caller is reused for another, and the time does not tell of it either', async () => {
+    test('a caller reuses nothing of another caller’s prompt, and its latency does not reveal that prompt', async () => {
       const cold = await askRaw(book(3), 'raw')
       const other = await askRaw(book(3), 'other raw')
       const own = await askRaw(book(3), 'raw')
@@ -386,7 +390,7 @@ const filesIn = (folder: string): string[] =>
 const bytesIn = (folder: string): number =>
   filesIn(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
 
-describe('with one place, so that states come back from files', () => {
+describe('a model with one slot, which restores KV states from files', () => {
   let llm: Llm
   let folder: string
   const ask = (caller: string, messages: readonly Message[]): Promise<Marked> =>
@@ -405,7 +409,7 @@ describe('with one place, so that states come back from files', () => {
     folder = folderOf(llm) ?? skip('The RAM disk has no room here.')
   })
 
-  /** Asks, and gives the place to somebody else. Tells which files that made. */
+  /** Makes a call, and then another one that takes its slot. Returns the state files that they wrote. */
   async function write(
     caller: string,
     first: number,
@@ -417,7 +421,7 @@ describe('with one place, so that states come back from files', () => {
     return { ...marked, files: made.map((name) => join(folder, name)) }
   }
 
-  test('they do, quickly, and answers are the same', async () => {
+  test('a restored state takes less than half the prompt time, and gives the same answer', async () => {
     const first = await write('ann', 1)
     const warm = await ask('ann', asked(1, 'Who are you?'))
     const cold = await ask('cold', asked(1, 'Who are you?'))
@@ -427,7 +431,7 @@ describe('with one place, so that states come back from files', () => {
     expect(warm.promptMs).toBeLessThan(cold.promptMs / 2)
   })
 
-  test('what is kept for a breakpoint near the end of a prompt is not kept once more when the place is taken', async () => {
+  test('a state that was cached at a breakpoint near the end of a prompt is not written again when its slot is taken', async () => {
     const { files } = await write('twice', 1)
     await ask('twice', asked(1))
 
@@ -440,7 +444,7 @@ describe('with one place, so that states come back from files', () => {
     ['cut off', (file: string) => truncateSync(file, statSync(file).size - 1)],
     ['emptied', (file: string) => truncateSync(file, 0)],
     ['gone', (file: string) => rmSync(file)],
-  ])('a file that is %s is read again, and kept again', async (how, harm) => {
+  ])('if the state file is %s, the prompt is evaluated and cached again', async (how, harm) => {
     const first = await write(how, 1)
     for (const file of first.files) harm(file)
 
@@ -454,7 +458,7 @@ describe('with one place, so that states come back from files', () => {
     expect(folderOf(llm)).toBe(folder)
   })
 
-  test('files of two tenants that were swapped are nobody’s', async () => {
+  test('swapped state files of two tenants are read for neither of them', async () => {
     const first = await write('swapped', 1)
     const other = await write('with', 100)
     const [[one = ''], [two = '']] = [first.files, other.files]
@@ -466,7 +470,7 @@ describe('with one place, so that states come back from files', () => {
     expect(await ask('with', asked(100))).toMatchObject({ text: other.text, usage: other.usage })
   })
 
-  test('where the disk is full the plan is corrected; with room again it is kept', async () => {
+  test('on a full disk the final usage reports no cache write, and with room again the next call writes', async () => {
     symlinkSync('/dev/full', join(folder, 'unfinished'))
     const full = await write('full', 1)
     const again = await write('full', 1)
@@ -478,7 +482,7 @@ describe('with one place, so that states come back from files', () => {
     expect(cached(warm)).toEqual([cached(again)[1], 0, 0])
   })
 
-  test('a folder that is gone is made again; with a file in its place nothing is kept and nothing claimed', async () => {
+  test('a deleted state folder is created again, and with a file in its place nothing is cached or reported', async () => {
     const first = await write('folder', 1)
     rmSync(folder, { recursive: true })
     const gone = await write('folder', 1)
@@ -499,13 +503,13 @@ describe('with one place, so that states come back from files', () => {
   })
 })
 
-describe('a process', () => {
+describe('the state files of a model process', () => {
   let contextSize = 1024
   const asked = [message('system', notes(20, 1), '5m'), message('user', 'Hello')]
-  /** With a process of its own. */
+  /** Each app has another context size, and so its own model process. */
   const open = (): Promise<Llm> => createLlm({ models, local: { contextSize: ++contextSize, parallel: 1 } })
 
-  test('that is killed leaves all cold, which is said, and its files are removed by the next one', async ({
+  test('are deleted by the next process after a kill, and the next call evaluates its whole prompt', async ({
     skip,
   }) => {
     const llm = await open()
@@ -525,7 +529,7 @@ describe('a process', () => {
     await llm.close()
   })
 
-  test('that nobody needs any more leaves nothing behind', async ({ skip }) => {
+  test('are deleted after the last app has closed', async ({ skip }) => {
     const llm = await open()
     await askOf(llm, asked)
     const folder = folderOf(llm) ?? skip('The RAM disk has no room here.')
@@ -537,7 +541,7 @@ describe('a process', () => {
   })
 })
 
-describe('with little room', () => {
+describe('a prompt cache with little room', () => {
   const asked = (first: number): Message[] => [
     message('system', notes(20, first), '5m'),
     message('user', 'Hello'),
@@ -552,32 +556,32 @@ describe('with little room', () => {
     }
   }
 
-  test('what makes room for others is written again, and never read', async ({ skip }) => {
+  test('an evicted state is written again, and never reported as read', async ({ skip }) => {
     const sizeBytes = await withRoom(2 ** 28, async (llm) => {
       await askOf(llm, asked(1))
       const folder = folderOf(llm)
       return folder === undefined ? skip('The RAM disk has no room here.') : bytesIn(folder)
     })
     const answers = await withRoom(2.5 * sizeBytes, async (llm) => {
-      const said: Marked[] = []
+      const marked: Marked[] = []
       const sizes: number[] = []
       for (const first of [1, 100, 1, 200, 1, 100]) {
-        said.push(await askOf(llm, asked(first)))
+        marked.push(await askOf(llm, asked(first)))
         sizes.push(bytesIn(folderOf(llm) ?? ''))
       }
       expect(Math.max(...sizes)).toBeLessThanOrEqual(2.5 * sizeBytes)
-      return said
+      return marked
     })
 
     const isRead = answers.map((answer) => cached(answer)[0] > 0)
     const isWritten = answers.map((answer) => cached(answer)[1] > 0)
-    // The one that was used last stays.
+    // The least recently used state is evicted.
     expect(isRead).toEqual([false, false, true, false, true, false])
     expect(isWritten).toEqual(isRead.map((read) => !read))
   })
 
   test.each([0, 1_000])(
-    'of %i bytes nothing is kept, and in the end nothing claimed',
+    'with %i bytes nothing is cached, and the final usage reports no cache tokens',
     async (promptCache) => {
       await withRoom(promptCache, async (llm) => {
         const first = await askOf(llm, asked(1))
@@ -596,8 +600,7 @@ describe('with little room', () => {
   )
 })
 
-/** Cache lifetimes of the real model, on a clock that the tests set. */
-describe('with a clock that is set', () => {
+describe('cache lifetimes, on a clock that the test sets', () => {
   let model: Clocked
 
   beforeAll(async () => {
@@ -614,7 +617,7 @@ describe('with a clock that is set', () => {
     model.now += minutes * minute
   }
 
-  /** Tells, too, whether what is said of evaluated tokens is true. */
+  /** Also checks the reported usage against the number of evaluated tokens. */
   async function ask(
     lifetimes: readonly CacheLifetime[],
     question = 'Hello',
@@ -633,7 +636,7 @@ describe('with a clock that is set', () => {
   const isRead = async (...asked: Parameters<typeof ask>): Promise<boolean> =>
     cached(await ask(...asked))[0] > 0
 
-  test('after five minutes in which nobody used it, it is written again', async () => {
+  test('a state that was not used for more than five minutes is written again', async () => {
     const first = await ask(['5m'])
     wait(5)
     const inTime = await ask(['5m'])
@@ -645,7 +648,7 @@ describe('with a clock that is set', () => {
     expect(cached(late)).toEqual(cached(first))
   })
 
-  test('each read begins them anew', async () => {
+  test('each read restarts the five minutes', async () => {
     await ask(['5m'])
     const reads: boolean[] = []
     for (const minutes of [4, 4, 4.9, 4, 5.1]) {
@@ -656,7 +659,7 @@ describe('with a clock that is set', () => {
     expect(reads).toEqual([true, true, true, true, false])
   })
 
-  test('what is asked to be kept for an hour is', async () => {
+  test('a state with the lifetime 1h can be read for an hour after each use', async () => {
     await ask(['1h'])
     wait(59)
     const inTime = await isRead(['1h'])
@@ -667,7 +670,7 @@ describe('with a clock that is set', () => {
     expect([inTime, again, await isRead(['1h'])]).toEqual([true, true, false])
   })
 
-  test('when the five minutes of the second are over, the first is read for an hour', async () => {
+  test('when a 5m breakpoint has expired, the 1h breakpoint before it is still read', async () => {
     const first = await ask(['1h', '5m'])
     wait(6)
     const later = await ask(['1h', '5m'])
@@ -678,7 +681,7 @@ describe('with a clock that is set', () => {
     expect(cached(later)).toEqual([hour, five, 0])
   })
 
-  test('who asks for an hour of what is kept for five minutes gets an hour', async () => {
+  test('a 1h breakpoint extends the lifetime of a state that was written for 5m', async () => {
     await ask(['5m'])
     wait(4)
     const asked = await isRead(['1h'])
@@ -687,7 +690,7 @@ describe('with a clock that is set', () => {
     expect([asked, await isRead(['1h'])]).toEqual([true, true])
   })
 
-  test('who asks for five minutes of what is kept for an hour takes nothing of that', async () => {
+  test('a 5m breakpoint does not shorten the lifetime of a state that was written for 1h', async () => {
     await ask(['1h'])
     wait(10)
     const asked = await isRead(['5m'])
@@ -696,8 +699,8 @@ describe('with a clock that is set', () => {
     expect([asked, await isRead(['5m'])]).toEqual([true, true])
   })
 
-  test('time begins when it is read, however long that takes', async () => {
-    /** When the call came. */
+  test('a lifetime begins when the prompt has been evaluated, not when the call arrives', async () => {
+    /** Returns the time at which the call arrived. */
     const readSlowly = async (): Promise<number> => {
       model.stepMs = minute
       const comesAt = model.now
@@ -716,7 +719,7 @@ describe('with a clock that is set', () => {
     expect(await isRead(['5m'])).toBe(false)
   })
 
-  test('what has ended takes no room, as soon as there is something new', async () => {
+  test('expired states are deleted when a new state is written', async () => {
     await ask(['5m'], 'Hello', 'ann')
     const sizeBytes = model.bytes()
     await ask(['5m'], 'Hello', 'ben')

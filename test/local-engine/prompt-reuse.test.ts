@@ -1,6 +1,6 @@
 /**
- * Prompts that are evaluated once: how much is reused by models that can cut their KV cache back, by recurrent ones and by those
- * with a sliding window. Answers are those of cold runs.
+ * How much of a prompt is reused by models that can truncate their KV cache, by recurrent models and by
+ * models with a sliding window. Answers have to equal those of cold runs.
  */
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ import { until } from '../support/processes.ts'
 import { times } from '../support/scale.ts'
 
 const emptyModels = emptyFolder()
-/** Tokens that the sliding-window model sees. */
+/** The window of the sliding-window model, in tokens. */
 const window = 128
 
 describe.each([
@@ -32,13 +32,13 @@ describe.each([
   afterAll(() => llm.close())
 
   describe('with breakpoints', () => {
-    interface Asked {
+    interface AskOptions {
       readonly caller: string
       readonly question?: string
       readonly seed?: number
     }
-    /** A system text of so many notes, and a question, each with a breakpoint. */
-    async function ask(count: number, { caller, question = 'Hello', seed }: Asked): Promise<Marked> {
+    /** Asks with a system message of `count` notes and a question, each with a breakpoint. */
+    async function ask(count: number, { caller, question = 'Hello', seed }: AskOptions): Promise<Marked> {
       const messages = [message('system', notes(count, count), '1h'), message('user', question, '5m')]
       const generation = await llm.generate(
         {
@@ -51,21 +51,21 @@ describe.each([
       )
       return readMarked(generation)
     }
-    /** Of a caller who has asked something else already. */
+    /** Asks twice with the same system message. Returns the second answer. */
     async function warm(count: number, caller: string, seed?: number): Promise<Marked> {
       await ask(count, { caller, ...(seed !== undefined && { seed }) })
       return ask(count, { caller, question: 'Who are you?', ...(seed !== undefined && { seed }) })
     }
-    const takePlaces = (): Promise<unknown> =>
+    const occupySlots = (): Promise<unknown> =>
       Promise.all(['one', 'other', 'third'].map((caller) => ask(12, { caller, question: caller })))
 
     const counts = Array.from({ length: times(26, 8) }, (_, index) => 11 + 5 * index)
 
-    test('answers are the same warm and cold, from a place and from a file, and so are numbers', async () => {
+    test('answers and their cache usage are the same warm and cold, from a slot and from a file', async () => {
       for (const count of counts) {
         const first = await ask(count, { caller: `warm ${count}` })
         const second = await ask(count, { caller: `warm ${count}`, question: 'Who are you?' })
-        await takePlaces()
+        await occupySlots()
         const third = await ask(count, { caller: `warm ${count}`, question: 'Who is she?' })
         const [coldSecond, coldThird] = [
           await ask(count, { caller: `second ${count}`, question: 'Who are you?' }),
@@ -76,7 +76,7 @@ describe.each([
         expect(hour).toBeGreaterThan(5 * count)
         for (const again of [second, third]) {
           expect(cached(again)[0]).toBe(hour)
-          // What is kept near the end of a prompt may be a little longer.
+          // The state that is cached near the end of a prompt may be a little longer.
           expect(again.usage.reusedTokens).toBeGreaterThanOrEqual(hour)
         }
         for (const cold of [first, coldSecond, coldThird]) {
@@ -89,12 +89,12 @@ describe.each([
       }
     }, 120_000)
 
-    test('with a seed, too', async () => {
+    test('answers with a seed are the same warm and cold', async () => {
       const texts: string[] = []
       let read = 0
       for (const count of counts) {
         const first = await warm(count, `seeded ${count}`, count)
-        await takePlaces()
+        await occupySlots()
         const second = await ask(count, { caller: `seeded ${count}`, question: 'Who are you?', seed: count })
         const cold = await ask(count, { caller: `cold ${count}`, question: 'Who are you?', seed: count })
 
@@ -113,16 +113,16 @@ describe.each([
   })
 
   describe('without breakpoints', () => {
-    interface Asked {
+    interface AskOptions {
       readonly seed?: number
       readonly caller?: string
       readonly maxTokens?: number
     }
     async function ask(
       prompt: string,
-      { seed, caller = 'ann', maxTokens = 24 }: Asked = {},
+      { seed, caller = 'ann', maxTokens = 24 }: AskOptions = {},
     ): Promise<Pick<GenerateResult, 'text' | 'usage'>> {
-      let said = ''
+      let text = ''
       const generation = await llm.generate(
         {
           model: name,
@@ -133,13 +133,13 @@ describe.each([
         { signal: new AbortController().signal, caller: { id: caller } },
       )
       for await (const event of generation) {
-        if (event.type === 'text') said += event.text
-        if (event.type === 'end') return { text: said, usage: event.usage }
+        if (event.type === 'text') text += event.text
+        if (event.type === 'end') return { text, usage: event.usage }
       }
       throw new Error('The answer did not end.')
     }
 
-    test('the same prompt again, and one that goes on after it, are read from where they differ', async () => {
+    test('a repeated prompt, and one that continues it, reuse all but the last 80 tokens', async () => {
       const cold = await ask(book(1, 300))
       const again = await ask(book(1, 300))
       const next = await ask(`${book(1, 300)} And then?`)
@@ -152,7 +152,7 @@ describe.each([
       expect(next.text).toBe((await ask(`${book(1, 300)} And then?`, { caller: 'fresh' })).text)
     })
 
-    test('also when all places were taken by others meanwhile', async () => {
+    test('a repeated prompt reuses all but the last 80 tokens after other prompts have used all slots', async () => {
       const cold = await ask(book(2, 300))
       for (const chapter of [3, 4, 5, 6]) await ask(book(chapter, 300), { maxTokens: 2 })
 
@@ -162,7 +162,7 @@ describe.each([
       expect(again.text).toBe(cold.text)
     })
 
-    test('a conversation whose earlier thoughts are left out goes on from its last prompt', async () => {
+    test('a turn that omits the earlier reasoning reuses the tokens before that reasoning', async () => {
       const turn = book(7, 300)
       const { usage } = await ask(`${turn} <think>`)
 
@@ -171,13 +171,13 @@ describe.each([
       expect(next.usage.reusedTokens).toBeGreaterThan(usage.inputTokens - 80)
     })
 
-    test('what was read for one caller is read again for another', async () => {
+    test('a caller reuses nothing of another caller’s prompt', async () => {
       await ask(book(8, 300), { caller: 'ann' })
 
       expect((await ask(book(8, 300), { caller: 'ben' })).usage.reusedTokens).toBe(0)
     })
 
-    test('with a seed an answer is the same warm and cold, alone and beside others', async () => {
+    test('answers with a seed are the same warm and cold, alone and in parallel', async () => {
       const lengths = [30, 40, 50, 60, 90, 120, 150, 170, 190, 210]
       const prompts = lengths.map((length, index) => book(20 + index, length))
       const run = (caller: string, seed: number) => ask(prompts[seed] ?? '', { seed, caller })
@@ -196,7 +196,7 @@ describe.each([
       expect(hits.every(({ usage }) => usage.reusedTokens <= mostSeeded)).toBe(true)
     }, 60_000)
 
-    test('files that are damaged or gone cost time only', async ({ skip }) => {
+    test('damaged or deleted state files change neither the answer nor the usage', async ({ skip }) => {
       const cold = await ask(book(9, 300), { caller: 'eve' })
       const [{ processId } = {}] = llm.loaded()
       const folder = folderOf(processId)
@@ -211,7 +211,7 @@ describe.each([
       expect(llm.loaded()[0]?.processId).toBe(processId)
     })
 
-    test('none stays behind', async ({ skip }) => {
+    test('no state files remain after close()', async ({ skip }) => {
       const other = await createLlm({ models })
       await other.load(name)
       const [{ processId } = {}] = other.loaded()
@@ -232,11 +232,11 @@ function folderOf(processId: number | undefined): string | undefined {
   return name && join(ramDisk, name)
 }
 
-/** Some tokens more than its words. */
+/** A prompt with slightly more tokens than `words`. */
 const book = (chapter: number, words: number): string =>
   `Chapter ${chapter}. ${Array.from({ length: words }, (_, word) => `word${(chapter * 7 + word) % 13}`).join(' ')}`
 
-describe('many conversations in two places', () => {
+describe('many conversations in two slots', () => {
   const chunk = 64
   let llm: Llm
 
@@ -249,7 +249,7 @@ describe('many conversations in two places', () => {
   })
   afterAll(() => llm.close())
 
-  interface Asked {
+  interface AskOptions {
     readonly caller: string
     readonly tools?: readonly Tool[]
     readonly seed?: number | undefined
@@ -258,7 +258,7 @@ describe('many conversations in two places', () => {
 
   async function ask(
     messages: readonly Message[],
-    { caller, tools, seed, maxTokens = 16 }: Asked,
+    { caller, tools, seed, maxTokens = 16 }: AskOptions,
   ): Promise<Marked & { readonly firstMs: number }> {
     const startedAt = performance.now()
     let firstAt = 0
@@ -287,7 +287,7 @@ describe('many conversations in two places', () => {
 
   const count = times(40, 8)
 
-  test(`${count} conversations in two places are read from what was kept, and answered as in cold runs`, async () => {
+  test(`${count} conversations reuse cached states, and get the same answers as cold runs`, async () => {
     const subjects = ['Ada', 'a fox', 'the sea']
     const asked = (conversation: number, turn: number): readonly Message[] => [
       message('system', notes(43, 50 * conversation), '5m'),
@@ -296,7 +296,7 @@ describe('many conversations in two places', () => {
     const all = subjects.flatMap((_, turn) =>
       Array.from({ length: count }, (_, conversation) => ({
         messages: asked(conversation, turn),
-        // All tokens may be drawn: the smallest difference shows.
+        // With a seed, any token can be sampled, so the smallest numeric difference changes the answer.
         seed: turn === 2 ? conversation : undefined,
         caller: 'app',
         turn,
@@ -317,13 +317,13 @@ describe('many conversations in two places', () => {
     expect(colds.filter(({ usage }) => usage.reusedTokens > 0)).toEqual([])
     expect(answers.map(({ text }) => text)).toEqual(colds.map(({ text }) => text))
     expect(new Set(colds.slice(2 * count).map(({ text }) => text)).size).toBeGreaterThan(0.8 * count)
-    // Of a model this small the rest of a call takes more than its prompt; see bench/prompt-cache.mjs.
+    // With a model this small, the rest of a call takes longer than its prompt. See bench/prompt-cache.mjs.
     expect(median(hits.map(({ firstMs }) => firstMs))).toBeLessThan(
       median(colds.map(({ firstMs }) => firstMs)) / 4,
     )
   }, 600_000)
 
-  test('with a seed answers are those of cold runs, however what they begin with was read, and beside whom', async () => {
+  test('answers with a seed equal those of cold runs, even if the cached prefix was evaluated in batches with others', async () => {
     const asked = (index: number, question: string): readonly Message[] => [
       message('system', notes(7 + index, 90 * index), '1h'),
       message('user', notes(2 + (index % 5), index), '5m'),
@@ -338,7 +338,7 @@ describe('many conversations in two places', () => {
     for (const [at, { messages, seed }] of all.entries())
       colds.push(await ask(messages, { seed, caller: `seeded cold ${at}` }))
 
-    // More than there are places, without a seed: their pieces share steps.
+    // More prompts than slots, without a seed. Their chunks are evaluated in shared batches.
     await Promise.all(all.map((_, at) => ask(asked(at, 'Hello'), { caller: 'seeded', maxTokens: 2 })))
     const warm: Marked[] = []
     for (const { messages, seed } of all) warm.push(await ask(messages, { seed, caller: 'seeded' }))
@@ -355,7 +355,7 @@ describe('many conversations in two places', () => {
     ).toEqual([])
   }, 600_000)
 
-  test('of an agent’s turns little more is read than what is new in each', async () => {
+  test('each turn of an agent evaluates few tokens besides its new ones', async () => {
     const caller = 'agent'
     const tools: Tool[] = ['read', 'write', 'list', 'search'].map((name, at) => ({
       name: `${name}_file`,
@@ -364,7 +364,7 @@ describe('many conversations in two places', () => {
       ...(at === 3 && { cache: '1h' }),
     }))
     const talk: Message[] = [message('system', notes(40, 500), '1h'), message('user', 'Look at all boxes.')]
-    /** The breakpoint is on the last part, and no longer where it was. */
+    /** Adds a breakpoint to each part of the last message. Earlier turns have none. */
     const marked = (messages: readonly Message[]): Message[] =>
       messages.map((one, at) =>
         at === messages.length - 1
@@ -384,7 +384,7 @@ describe('many conversations in two places', () => {
       allowed.push(1.2 * (inputTokens - before) + chunk)
       if (turn > 0) expect(cacheReadTokens).toBeGreaterThan(before - chunk)
       before = inputTokens
-      // Somebody else takes places in between.
+      // Other callers use the slots in between.
       if (turn % 3 === 0)
         for (const other of ['one', 'two']) await ask([message('user', 'Hello')], { caller: other })
       talk.push(
@@ -415,18 +415,18 @@ describe('many conversations in two places', () => {
   }, 120_000)
 })
 
-describe('with a seed', () => {
+describe('answers with a seed', () => {
   let llm: Llm
 
   beforeAll(async () => {
-    // More places than calls at a time: what was read is still there when it comes again.
+    // More slots than concurrent calls, so that a repeated prompt is still in a slot.
     llm = await createLlm({ models: emptyModels, local: { contextSize: 2048, parallel: 10 } })
     await llm.load('tiny')
   })
 
   afterAll(() => llm.close())
 
-  interface Said {
+  interface Reply {
     readonly text: string
     readonly reused: number
   }
@@ -439,8 +439,8 @@ describe('with a seed', () => {
       maxTokens = 24,
       by = llm,
     }: { readonly seed?: number; readonly maxTokens?: number; readonly by?: Llm },
-  ): Promise<Said> {
-    // Every token may be drawn: the smallest difference shows.
+  ): Promise<Reply> {
+    // Any token can be sampled, so the smallest numeric difference changes the answer.
     const sampling = { temperature: 1, topK: 0, topP: 1, minP: 0, ...(seed !== undefined && { seed }) }
     const generation = await by.generate(
       { model: 'tiny', input: { kind: 'chat', messages }, maxTokens, sampling },
@@ -454,7 +454,7 @@ describe('with a seed', () => {
     throw new Error('The answer did not end.')
   }
 
-  /** As many at a time as said, in order. */
+  /** Runs `count` jobs, at most `width` at a time. Returns the results in order. */
   async function sideBySide<T>(
     count: number,
     width: number,
@@ -469,47 +469,47 @@ describe('with a seed', () => {
     return results
   }
 
-  /** The model writes stories in many ways, and hardly anything else. */
+  /** Asks for a story, because only the stories of this model vary much. */
   const story = (about: string): Message => message('user', `Write a short story about ${about}.`)
   const noted = (count: number, first: number): Message => message('system', notes(count, first))
 
   describe(`${times(48, 8)} prompts at temperature 1`, () => {
     const count = times(48, 8)
-    /** From one chunk to three. */
+    /** One to three chunks long. */
     const prompt = (index: number): Message[] => [noted(5 + (index % 4) * 4, index), story(`Ben ${index}`)]
     let alone: string[]
 
     beforeAll(async () => {
-      const said = await sideBySide(count, 1, (index) =>
+      const replies = await sideBySide(count, 1, (index) =>
         ask(prompt(index), `alone ${index}`, { seed: index }),
       )
-      alone = said.map(({ text }) => text)
+      alone = replies.map(({ text }) => text)
     })
 
-    test('get answers of which hardly two are the same', () => {
+    test('get mostly different answers', () => {
       expect(new Set(alone).size).toBeGreaterThan(0.8 * count)
     })
 
-    /** An answer without a seed comes first, of the same caller or of another. */
-    const answers = (neighbours: number, before: 'new' | 'known'): Promise<Said[]> =>
+    /** Before each call, its caller (`known`) or another one (`new`) runs the prompt without a seed. */
+    const answers = (neighbours: number, before: 'new' | 'known'): Promise<Reply[]> =>
       sideBySide(count, neighbours + 1, async (index) => {
         const caller = `${before} ${index} beside ${neighbours}`
         await ask(prompt(index), before === 'known' ? caller : 'somebody', { maxTokens: 8 })
         return ask(prompt(index), caller, { seed: index })
       })
 
-    test.each([1, 4])('are answered as alone beside %i others', async (neighbours) => {
-      const said = await answers(neighbours, 'new')
+    test.each([1, 4])('get the same answers beside %i others as alone', async (neighbours) => {
+      const replies = await answers(neighbours, 'new')
 
-      expect(said.map(({ text }) => text)).toEqual(alone)
-      expect(said.filter(({ reused }) => reused > 0)).toEqual([])
+      expect(replies.map(({ text }) => text)).toEqual(alone)
+      expect(replies.filter(({ reused }) => reused > 0)).toEqual([])
     })
 
-    test.each([0, 1, 4])('that were read before are, beside %i others', async (neighbours) => {
-      const said = await answers(neighbours, 'known')
+    test.each([0, 1, 4])('get the same answers beside %i others if cached', async (neighbours) => {
+      const replies = await answers(neighbours, 'known')
 
-      expect(said.map(({ text }) => text)).toEqual(alone)
-      expect(said.filter(({ reused }) => reused === 0 || reused % 64 > 0)).toEqual([])
+      expect(replies.map(({ text }) => text)).toEqual(alone)
+      expect(replies.filter(({ reused }) => reused === 0 || reused % 64 > 0)).toEqual([])
     })
   })
 
@@ -517,19 +517,19 @@ describe('with a seed', () => {
     const count = times(10, 2)
     const subjects = ['Ada', 'a fox', 'the sea', 'a robot']
 
-    async function talk(index: number, callerIn: (turn: number) => string): Promise<Said[]> {
+    async function talk(index: number, callerIn: (turn: number) => string): Promise<Reply[]> {
       const messages: Message[] = [noted(4, index)]
-      const said: Said[] = []
+      const replies: Reply[] = []
       for (const [turn, subject] of subjects.entries()) {
         messages.push(story(subject))
         const answer = await ask([...messages], callerIn(turn), { seed: 10 * index + turn, maxTokens: 48 })
         messages.push(message('assistant', answer.text))
-        said.push(answer)
+        replies.push(answer)
       }
-      return said
+      return replies
     }
-    const textsOf = (talks: readonly Said[][]): string[][] =>
-      talks.map((said) => said.map(({ text }) => text))
+    const textsOf = (talks: readonly Reply[][]): string[][] =>
+      talks.map((replies) => replies.map(({ text }) => text))
     let alone: string[][]
 
     beforeAll(async () => {
@@ -537,7 +537,7 @@ describe('with a seed', () => {
       alone = textsOf(talks)
     })
 
-    test.each([1, 4])('go as alone beside %i others when each turn is new', async (neighbours) => {
+    test.each([1, 4])('have the same answers beside %i others if no turn is cached', async (neighbours) => {
       const talks = await sideBySide(count, neighbours + 1, (index) =>
         talk(index, (turn) => `new ${index}, ${turn}, beside ${neighbours}`),
       )
@@ -547,19 +547,19 @@ describe('with a seed', () => {
     })
 
     test.each([0, 1, 4])(
-      'go as alone beside %i others when the turns before are known',
+      'have the same answers beside %i others if earlier turns are cached',
       async (neighbours) => {
         const talks = await sideBySide(count, neighbours + 1, (index) =>
           talk(index, () => `known ${index} beside ${neighbours}`),
         )
 
         expect(textsOf(talks)).toEqual(alone)
-        expect(talks.flatMap((said) => said.slice(1)).filter(({ reused }) => reused === 0)).toEqual([])
+        expect(talks.flatMap((replies) => replies.slice(1)).filter(({ reused }) => reused === 0)).toEqual([])
       },
     )
   })
 
-  describe('while another model is busy, and the cores are shared', () => {
+  describe('while another model uses the same cores', () => {
     const count = times(48, 4)
     const folder = emptyFolder()
     let both: Llm
@@ -574,14 +574,14 @@ describe('with a seed', () => {
 
     afterAll(() => both.close())
 
-    /** Long enough for the attention of one token to be split among the threads. */
+    /** Long enough that llama.cpp splits the attention of one token among its threads. */
     const prompt = (index: number): Message[] => [noted(30 + (index % 4) * 10, index), story(`Ben ${index}`)]
-    const answers = (callerOf: (index: number) => string): Promise<Said[]> =>
+    const answers = (callerOf: (index: number) => string): Promise<Reply[]> =>
       sideBySide(count, 2, (index) => ask(prompt(index), callerOf(index), { seed: index, by: both }))
-    const textsOf = (said: readonly Said[]): string[] => said.map(({ text }) => text)
+    const textsOf = (replies: readonly Reply[]): string[] => replies.map(({ text }) => text)
 
     test.runIf(availableParallelism() > 1)(
-      `${count} long prompts are answered as alone, cold and warm`,
+      `${count} long prompts get the same answers as before, cold and warm`,
       async () => {
         const alone = textsOf(await answers((index) => `alone ${index}`))
         await both.load('other')

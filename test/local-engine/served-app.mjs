@@ -1,4 +1,5 @@
-// An app with the routes, in a process of its own, that tells how long others wait for its event loop.
+// An app with our routes, for a child process. `/measured` reports the id of its model process and the 99th
+// percentile of its event loop delay, in ms.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
@@ -17,5 +18,5 @@ const server = express()
     res.json({ processId, loopDelayMs: loopDelay.percentile(99) / 1e6 })
   })
   .listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
-// Its starter has gone, or wants it to.
+// The end of stdin: the parent process has exited, or asks this app to exit.
 process.stdin.on('end', () => llm.close().then(() => process.exit())).resume()

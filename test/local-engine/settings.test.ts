@@ -1,4 +1,4 @@
-/** How models are loaded: what is set for all, and what a machine has no memory for. */
+/** Options of the local engine, and loads for which the machine has too little memory. */
 import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
-  // A model process writes to its folder until it has left.
+  // A model process writes to its folder until it has exited.
   await vi.waitFor(
     async () => {
       for (const runtimeDir of runtimeDirs) expect(await readdir(runtimeDir)).toEqual([])
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 async function start(local: LocalOptions): Promise<Llm> {
   const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
-  // Of its own: a process that an earlier test has left behind would be joined.
+  // A separate folder, because the app would otherwise share a model process of an earlier test.
   const runtimeDir = await mkdtemp(join(folder, 'run-'))
   runtimeDirs.push(runtimeDir)
   llm = await createLlm({ models: folder, local: { runtimeDir, ...local }, logger })
@@ -47,7 +47,7 @@ async function start(local: LocalOptions): Promise<Llm> {
 const question = { model: 'tiny', sampling: { temperature: 0 } }
 const hello = { model: 'tiny', temperature: 0 }
 
-/** The model process, where so many bytes are free; at most as many can be, where there is a limit. */
+/** A model process with `freeBytes` of free memory, and a memory limit of `limit` bytes (0: no limit). */
 async function processWith(freeBytes: number, limit = 0): Promise<string> {
   const real = createRequire(import.meta.url).resolve('@modelmount/core/model-process')
   const file = join(folder, `process-${freeBytes}-${limit}.mjs`)
@@ -60,7 +60,7 @@ async function processWith(freeBytes: number, limit = 0): Promise<string> {
   return file
 }
 
-test('a quantized context takes less memory, and answers have another fingerprint', async () => {
+test('a quantized KV cache takes less memory, and answers have another fingerprint', async () => {
   const look = async (local: LocalOptions) => {
     const { generate, loaded, close } = await start(local)
     const input = { kind: 'text', prompt: ['Hello'] } as const
@@ -86,7 +86,7 @@ test('a quantized context takes less memory, and answers have another fingerprin
   expect(warnings).toEqual([])
 })
 
-test('a model that cannot have it is loaded all the same, and the logger hears of it once', async () => {
+test('a model without support for a quantized KV cache is loaded with f16, and one warning is logged', async () => {
   const { chat } = await start({ kvCacheType: 'q8_0', contextSize: 512 })
 
   await Promise.all([
@@ -97,7 +97,7 @@ test('a model that cannot have it is loaded all the same, and the logger hears o
   expect(warnings).toEqual(['The model "noise:latest" does not support a KV cache in q8_0; it is f16.'])
 })
 
-test('a context that the machine can never hold is refused, and the next call is answered', async () => {
+test('a context larger than the memory of the machine is rejected, and the next call is answered', async () => {
   const modelProcessPath = await processWith(500_000_000, 500_000_000)
   const { chat, load } = await start({ modelProcessPath })
 
@@ -109,11 +109,11 @@ test('a context that the machine can never hold is refused, and the next call is
   expect((await chat('Hello', hello)).text).toBe('Hello! How can I help you?')
 })
 
-test('one that has no room now is refused with a time to come back, and a smaller one is made', async () => {
+test('a context larger than the free memory is rejected with a retry time, and a smaller one is loaded', async () => {
   const modelProcessPath = await processWith(10_000_000)
   const { load, loaded } = await start({ modelProcessPath })
 
-  // Not as a model that keeps failing, however often it is asked for.
+  // Repeated attempts do not count as failures of the model.
   for (let time = 0; time < 5; time++) {
     await expect(load('tiny', { contextSize: 8_192 })).rejects.toMatchObject({
       code: 'overloaded',
@@ -126,7 +126,7 @@ test('one that has no room now is refused with a time to come back, and a smalle
   expect(loaded()).toMatchObject([{ contextSize: 256, state: 'ready' }])
 })
 
-test('where there is memory for fewer answers side by side, there are fewer, and all calls are answered', async () => {
+test('with memory for fewer parallel sequences, the engine uses fewer, and all calls are answered', async () => {
   const modelProcessPath = await processWith(50_000_000)
   const { chat } = await start({ modelProcessPath })
 
@@ -136,7 +136,7 @@ test('where there is memory for fewer answers side by side, there are fewer, and
   expect(warnings).toEqual([expect.stringMatching(/runs [12] sequences in parallel instead of 4/)])
 })
 
-test('a call for a context that makes no sense is refused, and the next one is answered', async () => {
+test('an invalid contextSize is rejected, and the next call is answered', async () => {
   const { chat, load } = await start({ parallel: 1 })
 
   for (const contextSize of [Number.NaN, 1e12, -1, 2 ** 30, 0.5, '4096', 'Q8_0', null] as number[]) {
@@ -148,7 +148,7 @@ test('a call for a context that makes no sense is refused, and the next one is a
   }
 })
 
-test('no call gets a larger context than is set', async () => {
+test('no call gets a context larger than maxContextSize', async () => {
   const { chat, load, loaded } = await start({ maxContextSize: 1_024, parallel: 1 })
 
   await chat('Hello', { ...hello, maxTokens: 1 })

@@ -1,4 +1,4 @@
-/** More than one model: side by side while there is room, and in turns where there is not. */
+/** Several models run in parallel while there is room, and one after the other otherwise. */
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,8 +30,8 @@ const names = (): readonly string[] =>
     .sort()
 const processOf = (model: string): number =>
   llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId ?? Number.NaN
-/** An answer that goes on until it is told to stop. */
-function speak(model: string) {
+/** Starts an answer that runs until `stop()`. */
+function startAnswer(model: string) {
   const leaving = new AbortController()
   const stream = llm.chat('Hello', { model, stream: true, signal: leaving.signal })[Symbol.asyncIterator]()
   return {
@@ -43,7 +43,7 @@ function speak(model: string) {
   }
 }
 
-test('several models answer at the same time, each in a process of its own', async () => {
+test('several models answer at the same time, each in a separate process', async () => {
   await start()
 
   const answers = await Promise.all(['a', 'b', 'c'].map((model) => ask(model)))
@@ -53,7 +53,7 @@ test('several models answer at the same time, each in a process of its own', asy
   expect(new Set(llm.loaded().map(({ processId }) => processId)).size).toBe(3)
 })
 
-test('one more than there may be takes the place of the one that was not used longest', async () => {
+test('a model beyond maxLoadedModels evicts the least recently used one', async () => {
   await start({ maxLoadedModels: 2 })
   await ask('a')
   await ask('b')
@@ -66,45 +66,45 @@ test('one more than there may be takes the place of the one that was not used lo
   await until(() => !isAlive(gone), 15_000)
 })
 
-test('a model that answers is not taken away, and whoever waits for its place gets it in the end', async () => {
+test('a busy model is not evicted, and a waiting call of another model is served after it', async () => {
   await start({ maxLoadedModels: 1 })
-  const speaking = speak('a')
-  await speaking.begun
+  const running = startAnswer('a')
+  await running.begun
   const busy = processOf('a')
   let isServed = false
   const waiting = ask('b').then((answer) => {
     isServed = true
     return answer
   })
-  // It came later, and would keep the place for ever if it were let in.
+  // This call waits, too. Otherwise later calls of `a` could keep it loaded forever.
   const later = ask('a')
 
   await llm.models.list()
   expect([isServed, isAlive(busy)]).toEqual([false, true])
-  await speaking.stop()
+  await running.stop()
 
   expect((await waiting).usage.outputTokens).toBe(3)
   expect((await later).usage.outputTokens).toBe(3)
 })
 
-test('who waits for a place holds up nobody whose model has one', async () => {
+test('a call that waits for its model to load does not delay calls of loaded models', async () => {
   await start({ maxLoadedModels: 2 })
-  const speaking = [speak('a'), speak('b')]
-  await Promise.all(speaking.map(({ begun }) => begun))
+  const running = [startAnswer('a'), startAnswer('b')]
+  await Promise.all(running.map(({ begun }) => begun))
   const waiting = ask('c')
 
-  // One of the two has to go for `c`; the other takes calls as before.
+  // One of the two models is evicted for `c`. The other one serves calls as before.
   const served = await Promise.race([ask('a'), ask('b')])
 
   expect(served.usage.outputTokens).toBe(3)
-  for (const { stop } of speaking) await stop()
+  for (const { stop } of running) await stop()
   expect((await waiting).usage.outputTokens).toBe(3)
 })
 
-test('who leaves while he waits for a place takes nobody’s away', async () => {
+test('an aborted call that waited for its model to load evicts no other model', async () => {
   await start({ maxLoadedModels: 1 })
-  const speaking = speak('a')
-  await speaking.begun
+  const running = startAnswer('a')
+  await running.begun
   const kept = processOf('a')
   const leaving = new AbortController()
   const waiting = llm.chat('Hello', { model: 'b', maxTokens: 1, signal: leaving.signal })
@@ -114,24 +114,24 @@ test('who leaves while he waits for a place takes nobody’s away', async () => 
 
   await expect(waiting).rejects.toMatchObject({ name: 'AbortError' })
   expect((await behind).usage.outputTokens).toBe(3)
-  await speaking.stop()
+  await running.stop()
   expect(processOf('a')).toBe(kept)
 })
 
-test('closing refuses those that wait for a place', async () => {
+test('close() rejects calls that wait for their model to load', async () => {
   await start({ maxLoadedModels: 1 })
-  const speaking = speak('a')
-  await speaking.begun
+  const running = startAnswer('a')
+  await running.begun
   const waiting = ask('b')
 
   await llm.close()
 
   await expect(waiting).rejects.toMatchObject({ code: 'overloaded' })
   await expect(ask('a')).rejects.toMatchObject({ code: 'overloaded' })
-  await speaking.stop().catch(() => {})
+  await running.stop().catch(() => {})
 })
 
-test('one of several is let go, and the others stay', async () => {
+test('unload() of one model keeps the others loaded', async () => {
   await start()
   await Promise.all(['a', 'b'].map((model) => ask(model)))
 

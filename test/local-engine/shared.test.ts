@@ -1,4 +1,4 @@
-/** Several apps on one machine: they share what is loaded, and none of them can take it from the others. */
+/** Several apps on one machine share model processes, and no app can end the answers of another. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { on, once } from 'node:events'
 import { copyFile, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const { child } of apps) child.kill('SIGKILL')
   apps = []
-  // Again, where a process that leaves has just written there.
+  // Retries, because a model process that is exiting may still write there.
   await Promise.all(
     [models, runtimeDir].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
   )
@@ -36,7 +36,7 @@ interface App {
 }
 type End = { readonly pieces: number; readonly firstMs: number } | { readonly code: string }
 
-/** An app in a process of its own, ready to be asked. */
+/** Starts an app in a child process, and waits until it accepts calls. */
 async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = []): Promise<App> {
   const child = fork(
     besideThis('worker.mjs'),
@@ -56,7 +56,7 @@ async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = 
         for await (const [message] of on(child, 'message'))
           if (message.id === id && (message[key] !== undefined || message.error))
             return message[key] ?? message.error
-        throw new Error('The app has ended.')
+        throw new Error('The app has exited.')
       }
       return { processId: find<number>('processId'), end: find<End>('done') }
     },
@@ -77,7 +77,7 @@ const end = async (app: App): Promise<void> => {
 const processFolders = async (): Promise<readonly string[]> =>
   (await readdir(runtimeDir)).filter((name) => name.startsWith('process-'))
 
-test('four workers that load a model at the same time load it once', async () => {
+test('four apps that load a model at the same time share one model process', async () => {
   const workers = await startApps(4)
 
   const calls = workers.map(({ ask }) => ask(5))
@@ -85,26 +85,26 @@ test('four workers that load a model at the same time load it once', async () =>
   const ids = await Promise.all(calls.map(({ processId }) => processId))
   expect(new Set(ids).size).toBe(1)
   expect(await Promise.all(calls.map((call) => call.end))).toMatchObject(Array(4).fill({ pieces: 5 }))
-  // Those that came second leave, and nothing of them stays.
+  // The superfluous model processes exit, and leave no folders.
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(1)
 })
 
-test('the process outlives the app that started it, and nobody else’s answer ends', async () => {
+test('a model process outlives the app that started it, and completes the answers of other apps', async () => {
   const starter = await startApp()
   const processId = await starter.ask(1).processId
   const [other] = await startApps(1)
-  const going = (other as App).ask(300)
-  expect(await going.processId).toBe(processId)
+  const running = (other as App).ask(300)
+  expect(await running.processId).toBe(processId)
 
   await end(starter)
 
-  expect(await going.end).toMatchObject({ pieces: 300 })
+  expect(await running.end).toMatchObject({ pieces: 300 })
   await end(other as App)
   await until(() => !isAlive(processId), 15_000)
   expect(await readdir(runtimeDir)).toEqual([])
 })
 
-test('an app that starts anew finds its model loaded', async () => {
+test('an app that restarts uses the model process of its previous run', async () => {
   const before = await startApp()
   const processId = await before.ask(1).processId
   await end(before)
@@ -115,7 +115,7 @@ test('an app that starts anew finds its model loaded', async () => {
   expect(await call.processId).toBe(processId)
 })
 
-test('a process whose starter dies before it could join it leaves by itself', async () => {
+test('a model process exits if the app that started it dies before it connects', async () => {
   const starter = await startApp()
   starter.ask(1)
   await expect
@@ -127,24 +127,24 @@ test('a process whose starter dies before it could join it leaves by itself', as
   await expect.poll(() => readdir(runtimeDir), { timeout: 20_000 }).toEqual([])
 })
 
-test('what a killed process and its killed app have left behind is in nobody’s way', async () => {
+test('files left by a killed model process and its killed app do not affect the next app', async () => {
   const before = await startApp()
   const killed = await before.ask(1).processId
   process.kill(before.child.pid as number, 'SIGSTOP')
   process.kill(killed, 'SIGKILL')
   await end(before)
-  const left = await readdir(runtimeDir)
+  const remaining = await readdir(runtimeDir)
 
   const after = await startApp()
   const call = after.ask(3)
 
   expect(await call.processId).not.toBe(killed)
   expect(await call.end).toMatchObject({ pieces: 3 })
-  expect(left.filter((name) => name.endsWith('.sock'))).toHaveLength(1)
+  expect(remaining.filter((name) => name.endsWith('.sock'))).toHaveLength(1)
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(1)
 })
 
-test('a process that stands still is replaced for whoever wants to join it', async () => {
+test('a stopped model process is replaced when an app connects to it', async () => {
   const before = await startApp()
   const stopped = await before.ask(1).processId
   process.kill(stopped, 'SIGSTOP')
@@ -157,7 +157,7 @@ test('a process that stands still is replaced for whoever wants to join it', asy
   await until(() => !isAlive(stopped), 10_000)
 })
 
-test('apps that load a model in different ways each have a process, side by side', async () => {
+test('apps with different context sizes have separate model processes', async () => {
   const one = await startApp({ contextSize: 512 })
   const other = await startApp({ contextSize: 1024 })
 
@@ -166,7 +166,7 @@ test('apps that load a model in different ways each have a process, side by side
   expect(new Set(ids).size).toBe(2)
 })
 
-test('an app of another version has a process of its own, and both answer', async () => {
+test('an app with another protocol version has a separate model process, and both apps get answers', async () => {
   const older = await startApp({}, ['--import', besideThis('first-version.mjs')])
   const [app] = await startApps(1)
 
@@ -177,7 +177,7 @@ test('an app of another version has a process of its own, and both answer', asyn
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(2)
 })
 
-test('apps without a folder in common work, and share nothing', async () => {
+test('apps with different runtime folders have separate model processes', async () => {
   const apart = join(runtimeDir, 'apart')
   await mkdir(apart, { mode: 0o700 })
   const [one, other] = [await startApp(), await startApp({ runtimeDir: apart })]
@@ -187,25 +187,25 @@ test('apps without a folder in common work, and share nothing', async () => {
   expect(new Set(ids).size).toBe(2)
 })
 
-test('an idle process leaves when its memory is needed, and the next call does not notice; a busy one stays', async () => {
+test('when its memory is needed, an idle model process exits, and a busy one completes its answer', async () => {
   const app = await startApp()
   const idle = await app.ask(1).processId
   await app.ask(1).end
   const [socket] = (await readdir(runtimeDir)).filter((name) => name.endsWith('.sock'))
 
-  await askToLeave(join(runtimeDir, socket as string))
+  await requestYield(join(runtimeDir, socket as string))
   await until(() => !isAlive(idle), 15_000)
   const next = app.ask(400)
   const busy = await next.processId
-  await askToLeave(join(runtimeDir, socket as string))
+  await requestYield(join(runtimeDir, socket as string))
 
   expect(busy).not.toBe(idle)
   expect(await next.end).toMatchObject({ pieces: 400 })
   expect(isAlive(busy)).toBe(true)
 })
 
-/** As another model process does it. Resolves when the answer, the end of the connection, is there. */
-async function askToLeave(address: string): Promise<void> {
+/** Sends the `yield` message of a model process that needs memory. Resolves when the connection closes. */
+async function requestYield(address: string): Promise<void> {
   const socket = connect(address)
   const body = Buffer.from(JSON.stringify({ type: 'yield' }))
   const header = Buffer.alloc(4)

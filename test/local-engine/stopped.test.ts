@@ -1,4 +1,4 @@
-/** SIGSTOP of the model process: it lives, and does nothing. The app notices, and has another within 10 s. */
+/** A model process that receives SIGSTOP does not respond any more. The app replaces it within 10 s. */
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
@@ -12,7 +12,7 @@ const limitMs = 10_000
 
 beforeAll(() => copyFile(noiseModel, join(models, 'noise.gguf')))
 
-/** Each with a process of its own: the tests mostly wait, and do so side by side. */
+/** Each context size has its own model process, so that the tests can run concurrently. */
 async function start(contextSize: number, { onTestFinished }: TestContext): Promise<Llm> {
   const llm = await createLlm({ models, local: { contextSize } })
   onTestFinished(() => llm.close())
@@ -22,7 +22,7 @@ async function start(contextSize: number, { onTestFinished }: TestContext): Prom
 const hello = { model: 'tiny', temperature: 0 }
 const greeting = 'Hello! How can I help you?'
 
-/** Which process it was, and when. */
+/** Stops the model process. Returns its id and a clock that starts now. */
 function stop(llm: Llm): { readonly processId: number; passedMs(): number } {
   const processId = llm.loaded()[0]?.processId as number
   const stoppedAt = performance.now()
@@ -30,8 +30,8 @@ function stop(llm: Llm): { readonly processId: number; passedMs(): number } {
   return { processId, passedMs: () => performance.now() - stoppedAt }
 }
 
-describe.skipIf(process.platform === 'win32')('a model process that is stopped', { concurrent: true }, () => {
-  test('while it answers ends the stream with a typed error, and the next call is served', async (context) => {
+describe.skipIf(process.platform === 'win32')('a model process after SIGSTOP', { concurrent: true }, () => {
+  test('ends its stream with an upstream error, and the next call is served', async (context) => {
     const { expect } = context
     const llm = await start(2048, context)
     const stream = llm.chat('Hello', { model: 'noise', stream: true })[Symbol.asyncIterator]()
@@ -55,7 +55,7 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     await noOrphan([stopped.processId])
   })
 
-  test('while nobody asks is not shown as ready any more, and replaced for the next call', async (context) => {
+  test('is removed from loaded() while idle, and replaced for the next call', async (context) => {
     const { expect } = context
     const llm = await start(2049, context)
     await llm.chat('Hello', hello)
@@ -68,7 +68,7 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     expect((await llm.chat('Hello', hello)).text).toBe(greeting)
   })
 
-  test('right before a call costs it seconds, and nothing else', async (context) => {
+  test('delays the next call by less than 10 s, and the call succeeds', async (context) => {
     const { expect } = context
     const llm = await start(2051, context)
     await llm.chat('Hello', hello)
@@ -82,7 +82,7 @@ describe.skipIf(process.platform === 'win32')('a model process that is stopped',
     await noOrphan([stopped.processId])
   })
 
-  test('is not shown as ready any more while a call waits for it', async (context) => {
+  test('is not listed as ready while a call waits for it', async (context) => {
     const { expect } = context
     const llm = await start(2050, context)
     await llm.chat('Hello', hello)

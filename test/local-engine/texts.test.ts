@@ -1,4 +1,4 @@
-/** Texts and templates that take long: they hold up neither the answers of others nor the app. */
+/** Texts and templates that take long to process delay neither other answers nor the app. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { forgedTemplate } from '../support/forgeries.ts'
 import { noiseModel } from '../support/models.ts'
 
-/** The work between two tokens is some 40 ms; the rest is for machines that are busy. */
+/** On an idle machine, the gap between two tokens is about 40 ms. The rest is a margin for busy machines. */
 const longestGapMs = 1_000
 const contextSize = 2_048
 
 const message = (text: string, role = 'user'): Message => ({ role, content: [{ type: 'text', text }] })
 const call = () => ({ signal: new AbortController().signal })
 
-/** The longest time between two pieces of an answer that runs beside the work. */
+/** The longest time between two pieces of an answer that is generated while `work` runs, in ms. */
 async function longestGapBeside(llm: Llm, model: string, work: () => Promise<unknown>): Promise<number> {
   const others = new AbortController()
   let gapMs = 0
@@ -24,7 +24,7 @@ async function longestGapBeside(llm: Llm, model: string, work: () => Promise<unk
   const first = new Promise<void>((resolve) => {
     onFirst = resolve
   })
-  const listen = async (): Promise<void> => {
+  const read = async (): Promise<void> => {
     while (!others.signal.aborted) {
       const request: GenerateRequest = {
         model,
@@ -42,19 +42,19 @@ async function longestGapBeside(llm: Llm, model: string, work: () => Promise<unk
       }
     }
   }
-  const listening = listen()
+  const reading = read()
   await first
   try {
     await work()
   } finally {
     others.abort()
-    await listening
+    await reading
   }
   expect(pieces, 'pieces').toBeGreaterThan(1)
   return gapMs
 }
 
-describe('beside an answer that runs', () => {
+describe('while an answer is generated', () => {
   let llm: Llm
   let processId: number | undefined
 
@@ -73,16 +73,16 @@ describe('beside an answer that runs', () => {
 
   test.each<[what: string, input: () => GenerateRequest['input']]>([
     [
-      '10,000 messages, 30 MB of them',
+      '10,000 messages of 30 MB in total',
       () => chat(...Array.from({ length: 10_000 }, () => message('word '.repeat(600)))),
     ],
     ['10 MB of one letter', () => chat(message('a'.repeat(10_000_000)))],
     ['10 MB of emoji', () => chat(message('👩‍👩‍👧‍👦'.repeat(900_000)))],
     ['10 MB of spaces', () => chat(message(' '.repeat(10_000_000)))],
-    ['10,000 pieces of text', () => bare(...Array<string>(10_000).fill('a'.repeat(1_000)))],
+    ['10,000 texts', () => bare(...Array<string>(10_000).fill('a'.repeat(1_000)))],
     ['a million token ids', () => bare(Array<number>(1_000_000).fill(1_000))],
   ])(
-    '%s are refused in time',
+    '%s are rejected as too long, and do not delay the answer',
     async (_what, input) => {
       const request = { model, input: input(), maxTokens: 2 }
       const refused = { code: 'context_length', details: { contextSize, inputTokens: expect.any(Number) } }
@@ -99,7 +99,7 @@ describe('beside an answer that runs', () => {
     60_000,
   )
 
-  test('many long texts at once are read slice by slice', async () => {
+  test('eight long texts at once are tokenized without delaying the answer', async () => {
     const request = { model, input: bare('some words and '.repeat(300_000)), maxTokens: 2 }
 
     const gapMs = await longestGapBeside(llm, model, () =>
@@ -120,7 +120,7 @@ describe('a template', () => {
 
   afterAll(() => rm(folder, { recursive: true }))
 
-  /** Lists have it there only. */
+  /** Only the native template engine supports `pop` of lists. */
   const native = '{{ [1].pop() }}'
   const loop = (body: string): string =>
     `{% for i in range(999999) %}{% for j in range(999999) %}${body}{% endfor %}{% endfor %}`
@@ -135,9 +135,9 @@ describe('a template', () => {
       `{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}`,
     ],
     ['that calls itself', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
-    ['that is nested deep', `{{ ${'('.repeat(20_000)}`],
+    ['that is deeply nested', `{{ ${'('.repeat(20_000)}`],
   ])(
-    '%s is a typed error in time, and an answer that runs goes on',
+    '%s is rejected within 15 s, and a running answer continues',
     async (_what, template) => {
       await writeFile(join(folder, 'hostile.gguf'), forgedTemplate(template))
       const llm = await createLlm({ models: folder, local: { contextSize } })
@@ -163,7 +163,7 @@ describe('a template', () => {
     60_000,
   )
 
-  test('is not made for callers who have left', async () => {
+  test('is not rendered for aborted calls', async () => {
     await writeFile(
       join(folder, 'slow.gguf'),
       forgedTemplate(`{% if messages[0].content == "slow" %}${loop('')}{% endif %}`),
@@ -171,14 +171,14 @@ describe('a template', () => {
     const llm = await createLlm({ models: folder, local: { contextSize } })
     try {
       await llm.load('slow')
-      const left = new AbortController()
+      const aborting = new AbortController()
       const input = { kind: 'chat', messages: [message('slow')] } as const
-      const slow = [1, 2, 3].map(() => llm.render({ model: 'slow', input }, { signal: left.signal }))
+      const slow = [1, 2, 3].map(() => llm.render({ model: 'slow', input }, { signal: aborting.signal }))
       const ended = Promise.allSettled(slow)
-      // Behind them: when it is there, so are they.
+      // When the model process has answered this call, it has received the earlier ones, too.
       await llm.render({ model: 'slow', input: { kind: 'text', prompt: ['x'], template: false } }, call())
       const startedAt = performance.now()
-      left.abort()
+      aborting.abort()
 
       const quick = await llm.render({ model: 'slow', input: { kind: 'text', prompt: ['quick'] } }, call())
 

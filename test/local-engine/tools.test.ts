@@ -1,4 +1,4 @@
-/** Tools that the built-in model was trained to call: descriptions go in, calls come out, results go in. */
+/** Tool calls of the built-in model, which was trained for this tool. */
 import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
 import type { GenerateEvent, Message, Tool } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -46,7 +46,7 @@ function answerOf(all: readonly GenerateEvent[]): Partial<GenerateResult> & { re
   return { ...(end?.type === 'end' && { ...end }), json, text }
 }
 
-test('a tool is called, its arguments come in pieces, and every token is counted', async () => {
+test('a tool call streams its arguments in parts, and its tokens are counted', async () => {
   const all = await events({})
 
   const { json, text, finishReason, usage } = answerOf(all)
@@ -62,7 +62,7 @@ test('a tool is called, its arguments come in pieces, and every token is counted
   expect(counted).toBeLessThanOrEqual(usage?.outputTokens ?? 0)
 })
 
-test('the result of a call becomes an answer', async () => {
+test('the result of a tool call is used in the answer', async () => {
   const [, asked] = await events({})
   const id = asked?.type === 'tool-call' ? asked.id : ''
   const messages: Message[] = [
@@ -90,7 +90,7 @@ test('the result of a call becomes an answer', async () => {
   expect(finishReason).toBe('stop')
 })
 
-test('a call that the limit breaks off is known as such', async () => {
+test('a tool call that ends at the token limit is reported as incomplete', async () => {
   const whole = answerOf(await events({}))
   const limit = (whole.usage?.outputTokens ?? 0) - 4
 
@@ -106,7 +106,7 @@ test('a call that the limit breaks off is known as such', async () => {
   expect(json).not.toBe(whole.json)
 })
 
-test('where none may be called, none is', async () => {
+test('with toolChoice none, no tool is called', async () => {
   const all = await events({ toolChoice: { mode: 'none' } })
 
   expect(all.some(({ type }) => type === 'tool-call')).toBe(false)
@@ -116,6 +116,6 @@ test.each([
   ['tools[0].name', { tools: [{ name: '', parameters: {} }] }],
   ['tools[0].parameters', { tools: [{ name: 'a', parameters: 'none' }] }],
   ['toolChoice.mode', { toolChoice: { mode: 'required', names: [] } }],
-])('%s that cannot be kept is refused', async (param, input) => {
+])('an invalid %s is rejected with invalid_request', async (param, input) => {
   await expect(events(input)).rejects.toMatchObject({ code: 'invalid_request', details: { param } })
 })

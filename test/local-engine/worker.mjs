@@ -1,10 +1,10 @@
-// One of several apps on this machine, told what to do by the test that forked it.
+// One of several apps on this machine. The test that forked it requests calls by message.
 import { createLlm } from '@modelmount/core'
 
 const [options] = process.argv.slice(2)
 const llm = await createLlm(JSON.parse(options))
 
-/** What ends an answer is never drawn. */
+/** Bans the end-of-sequence token (id 2), so that only `maxTokens` ends an answer. */
 const endless = { temperature: 0, logitBias: [[2, -100]] }
 
 process.on('message', async ({ id, maxTokens }) => {
