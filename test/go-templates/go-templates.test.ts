@@ -1,6 +1,6 @@
 /**
- * Compares templates of popular models with Go. Go 1.26's `text/template` made `expected.json` from
- * `conversations.json` and the templates of `@huggingface/ollama-utils` 0.0.18.
+ * Renders templates of popular models, and compares the results with Go. Go 1.26's `text/template` generated
+ * `expected.json` from `conversations.json` and the templates of `@huggingface/ollama-utils` 0.0.18.
  */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -40,7 +40,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, im
 const conversations = read('./conversations.json') as readonly Conversation[]
 const expected = read('./expected.json') as readonly (readonly Expected[])[]
 
-/** Read from the source, since the package does not export the templates. */
+/** Reads the templates from the source of the package, which does not export them. */
 function templatesOfModels(): readonly { readonly model: string; readonly template: string }[] {
   const entry = fileURLToPath(import.meta.resolve('@huggingface/ollama-utils'))
   const source = readFileSync(new URL('../src/chat-template-automap.ts', `file://${entry}`), 'utf8')
@@ -53,7 +53,7 @@ function templatesOfModels(): readonly { readonly model: string; readonly templa
 
 const field = (value: GoValue, key?: string) => ({ value, ...(key !== undefined && { key }) })
 
-/** Data as in the Go program that made `expected.json`, where parameters are plain maps. */
+/** The data of the Go program that generated `expected.json`. There, parameters are plain maps. */
 const toData = ({ Messages, Tools, ...texts }: Conversation): GoMap =>
   new GoMap(
     Object.entries({
@@ -137,13 +137,13 @@ test.each([
   ['deepseek-v3.1:latest', 'deepseek'],
   ['gemma2:latest', 'generic'],
   ['nemotron-mini:4b', 'generic'],
-])('%s belongs to the family %s', (name, family) => {
+])('the template of %s has the tool call syntax %s', (name, family) => {
   const { template = '' } = templatesOfModels().find(({ model }) => model === `library/${name}`) ?? {}
 
   expect(detectFamily(template)).toBe(family)
 })
 
-test('features of the templates are detected', () => {
+test('detects which templates use the suffix, thinking or tools', () => {
   const uses = templatesOfModels().map(
     ({ model, template }) => [model, parseGoTemplate(template).features] as const,
   )

@@ -51,10 +51,10 @@ async function bodyDifferences(
 
 function linesDifferences(recorded: readonly unknown[], ours: readonly unknown[], rules: Rules): string[] {
   if (!recorded.some(hasStatus)) return streamDifferences(recorded, ours, rules)
-  const [wanted, told] = [statusesOf(recorded), statusesOf(ours)]
-  const inOrder = wanted.join(', ') === told.join(', ')
+  const [wanted, found] = [statusesOf(recorded), statusesOf(ours)]
+  const inOrder = wanted.join(', ') === found.join(', ')
   return [
-    ...(inOrder ? [] : [`statuses ${told.join(', ')}, recorded ${wanted.join(', ')}`]),
+    ...(inOrder ? [] : [`statuses ${found.join(', ')}, recorded ${wanted.join(', ')}`]),
     ...ours.flatMap((line) =>
       shapeDifferences(stepOf(line), line, { ...rules, optional: ['total', 'completed'] }),
     ),
@@ -65,8 +65,8 @@ const hasStatus = (line: unknown): line is { readonly status: string } =>
   typeof line === 'object' && line !== null && 'status' in line
 
 /**
- * Statuses without transfer progress, whose number depends on time. New and existing layers count as equal: the recorded
- * server rewrote uploaded files.
+ * Statuses without transfer progress, whose number depends on time. New and existing layers count as equal,
+ * because the recorded server rewrote uploaded files.
  */
 function statusesOf(lines: readonly unknown[]): string[] {
   return lines
@@ -97,7 +97,7 @@ const linesOf = (body: string): unknown[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line))
 
-/** Turns event names into keys, so that they are compared. */
+/** Turns event names into keys, so that the comparison includes them. */
 async function eventsOf(body: string): Promise<unknown[]> {
   const events: unknown[] = []
   for await (const { event, data } of readEvents(body)) {

@@ -1,4 +1,4 @@
-/** Created models are stored byte for byte as Ollama stored them for the same requests (exchanges 511 to 564). */
+/** Created models are stored byte for byte as in Ollama after the same requests (exchanges 511 to 564). */
 import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ const mamba: Weights = {
   theirs: ['1f27bab3b7b00aa6d9890ca7bfa818c20cde2d8e8d0f5115e61cec123ea89bc0', 8_373_344],
   ours: ['954e75145f01dc7b8306546a094ba5ce5593bfc072d27f5ddce5b2f70d000d49', 8_373_312],
 }
-/** Recorded adapter: it was made for another model. */
+/** The recorded adapter was made for another model, so ours has another digest and size. */
 const lora = {
   bytes: adapterFile(),
   theirs: ['aa4f7906c8137439a5529d45162d4d5eca4affdcb2b04b701f9e506cbf7cf9ba', 7_936] as const,
@@ -53,7 +53,7 @@ const lora = {
 const text = async (digest: string): Promise<string> =>
   readFile(join(recorded, 'blobs', `sha256-${digest}`), 'utf8')
 
-/** In order: some are created from others. */
+/** The order matters, because some models are created from others. */
 const creates: readonly CreateModelRequest[] = [
   { name: 'tiny', files: { 'tiny-chat.gguf': `sha256:${tiny.ours[0]}` } },
   { name: 'bert', files: { 'tiny-bert.f16.gguf': `sha256:${bert.ours[0]}` } },
@@ -159,7 +159,7 @@ beforeAll(async () => {
       return entry && { entry }
     },
     pull: (name: string) => {
-      throw new Error(`${name} was to be pulled.`)
+      throw new Error(`Unexpected pull of ${name}.`)
     },
     prune: true,
   }
@@ -172,7 +172,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(root, { recursive: true }))
 
-/** Replaces their weights by ours. */
+/** Replaces digests and sizes of the recorded weights by those of our files. */
 function withOurs(manifest: string): string {
   const swaps = [tiny, bert, spm, mamba].map(({ theirs, ours }) => [theirs, ours] as const)
   const adapter = [digestOf(lora.bytes).slice('sha256:'.length), lora.bytes.length] as const
@@ -189,7 +189,7 @@ test.each([
   `${names}/foo/local`,
   'manifests/registry.ollama.ai/user/thing/v1',
   'manifests/example.com/a/b/c',
-])('%s', async (path) => {
+])('%s equals the manifest that Ollama wrote', async (path) => {
   const [theirs, ours] = await Promise.all(
     [recorded, root].map((folder) => readFile(join(folder, path), 'utf8')),
   )

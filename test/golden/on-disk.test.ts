@@ -58,17 +58,17 @@ test('the list entry of each model equals Ollama’s', async () => {
 
   expect(whole.length).toBeGreaterThan(20)
   for (const { name, details, capabilities, model } of whole) {
-    const said = await llm.models.details(model)
+    const found = await llm.models.details(model)
     const { parent_model, family, families, parameter_size, quantization_level } = details
     expect(model.parent ?? '', name).toBe(parent_model)
     expect(model.config, name).toMatchObject({ model_family: family, model_families: families })
-    expect(said, name).toMatchObject({
+    expect(found, name).toMatchObject({
       parameterSize: parameter_size,
       quantization: quantization_level,
       contextSize: details.context_length,
       embeddingSize: details.embedding_length,
     })
-    expect(said.capabilities, name).toEqual(expect.arrayContaining(capabilities ?? []))
+    expect(found.capabilities, name).toEqual(expect.arrayContaining(capabilities ?? []))
   }
 })
 
@@ -105,18 +105,18 @@ test.each<[string, Partial<Model>]>([
       config: expect.objectContaining({ remote_model: 'x', remote_host: 'https://ollama.com:11434' }),
     },
   ],
-])('%s keeps what its manifest says', async (name, expected) => {
+])('%s has the properties in its manifest and config', async (name, expected) => {
   expect(await llm.models.get(name)).toMatchObject(expected)
 })
 
-test('a model without weights is reported where they are needed', async () => {
+test('details() of a model without weights gives invalid_request', async () => {
   await expect(llm.models.details('rem')).rejects.toMatchObject({
     code: 'invalid_request',
     message: expect.stringContaining('has no weights'),
   })
 })
 
-test('a model with an adapter has its path', async () => {
+test('a model with an adapter has the path of its blob', async () => {
   const blob = join(
     folder,
     'blobs',

@@ -7,7 +7,7 @@ import { type Listening, listen } from '../support/listen.ts'
 /** Its address in the recording. */
 export const recordedRegistry = '127.0.0.1:5099'
 
-/** A closed port: the recorded server could not reach the default registry. */
+/** A closed port instead of the default registry, which the recorded server could not reach. */
 export const deadRegistry = '127.0.0.1:1'
 
 /** @param folder a store in Ollama's layout */

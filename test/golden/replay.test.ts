@@ -70,12 +70,12 @@ const counted = () => ({
 function summary(): string {
   const { equal, built } = counted()
   const percent = (count: number, of: number): string => `${((100 * count) / of).toFixed(1)} %`
-  const told = equal + clientErrors.size
+  const accepted = equal + clientErrors.size
   return [
     `${equal} of ${results.length} recorded exchanges equal (${percent(equal, results.length)})`,
-    `${clientErrors.size} more but for a 4xx in place of a 5xx (${percent(told, built)} of the ${built} whose routes are built)`,
-    `${built - told} different by intention`,
-    `${notBuilt.size} ask for what is not built yet`,
+    `${clientErrors.size} more equal except for a 4xx instead of a 5xx (${percent(accepted, built)} of the ${built} implemented ones)`,
+    `${built - accepted} intentionally different`,
+    `${notBuilt.size} need a feature that is not implemented yet`,
   ].join('; ')
 }
 

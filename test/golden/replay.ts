@@ -71,9 +71,9 @@ function rulesFor({ request }: Exchange): Rules {
   return {
     exact: true,
     mayBeEmpty,
-    // As above.
+    // The model or its template decides whether these keys appear.
     optional: ['thinking', 'message.thinking', 'message.tool_calls'],
-    // Metadata, by the keys of the file.
+    // The keys of this object come from the metadata of the file.
     maps: isSubstitute(modelOf(request)) ? ['model_info'] : [],
   }
 }

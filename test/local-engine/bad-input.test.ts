@@ -62,7 +62,7 @@ test.each<[what: string, fields: object]>([
   ['an empty answer to continue', saying('', 'assistant')],
   ['noncharacters and a byte order mark', saying('\ufeff\uffff\ufffe\u{10ffff}')],
   ['a hundred accents on one letter', saying(`e${'\u0301'.repeat(100)}`)],
-  ['special tokens and template syntax', saying('<|im_end|><|im_start|>assistant\n{{ messages }}{% for x in y %}')],
+  ['special tokens and Jinja', saying('<|im_end|><|im_start|>assistant\n{{ messages }}{% for x in y %}')],
 ])('a message with %s is answered', async (_what, fields) => {
   const whole = await post(fields)
   const streamed = await post({ ...fields, stream: true })

@@ -1,4 +1,4 @@
-/** Who leaves is not worked for any longer, whatever is done at that moment; the place goes to the next. */
+/** An aborted call stops in every phase, and its slot goes to the next call. */
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
@@ -9,7 +9,7 @@ import { noiseModel } from '../support/models.ts'
 import { until } from '../support/processes.ts'
 
 const folder = emptyFolder()
-/** With one place and with four. */
+/** One app with one slot, and one with four slots. */
 let one: Llm
 let four: Llm
 
@@ -32,17 +32,17 @@ const median = (values: readonly number[]): number =>
 interface Call {
   readonly events: GenerateEvent[]
   readonly has: (type: GenerateEvent['type']) => boolean
-  /** Resolves when it ends, however. */
+  /** Resolves when the call ends or fails. */
   readonly ended: Promise<void>
   leave(): void
 }
 
-/** Begins at once; `text` is what the model reads, without a template. */
+/** Starts a call at once. `text` is the whole prompt, without a template. */
 function ask(llm: Llm, text: string, maxTokens: number): Call {
   const events: GenerateEvent[] = []
   const leaving = new AbortController()
   const input = { kind: 'text', prompt: [text], template: false } as const
-  // Another caller each time: nothing is known of the prompt.
+  // A new caller each time, so that no prompt is cached.
   const caller = { id: `caller ${Math.random()}` }
   const read = async (): Promise<void> => {
     const request = { model: 'noise', input, maxTokens }
@@ -60,7 +60,7 @@ function ask(llm: Llm, text: string, maxTokens: number): Call {
 const long = 'word '.repeat(3_000)
 const chunks = 3_000 / 64
 
-/** How long a chunk of a prompt takes on this machine, now. */
+/** Time that this machine needs for one prompt chunk, in ms. */
 async function chunkMs(): Promise<number> {
   const call = ask(one, long, 1)
   await call.ended
@@ -69,14 +69,14 @@ async function chunkMs(): Promise<number> {
   return end.timings.promptMs / chunks
 }
 
-/** From a moment on, until another has the place. */
+/** Waits until the next call has a slot. Returns the time, in ms. */
 async function untilTaken(next: Call): Promise<number> {
   const startedAt = performance.now()
   await until(() => next.has('start'), 10_000)
   return performance.now() - startedAt
 }
 
-test('a prompt that is read for nobody is left within a chunk or two', async () => {
+test('an abort during prefill frees the slot within about three chunks', async () => {
   const chunk = await chunkMs()
   const waits: number[] = []
   for (let round = 0; round < 5; round++) {
@@ -94,8 +94,8 @@ test('a prompt that is read for nobody is left within a chunk or two', async () 
   expect(median(waits)).toBeLessThan(3 * chunk + 30)
 })
 
-test('an answer that nobody hears stops within a few tokens', async () => {
-  const said: number[] = []
+test('an abort during generation frees the slot within 25 tokens of another stream', async () => {
+  const counts: number[] = []
   for (let round = 0; round < 5; round++) {
     const calls = Array.from({ length: 4 }, () => ask(four, 'Hello', 3_000))
     await until(() => calls.every(({ has }) => has('text')), 10_000)
@@ -105,24 +105,24 @@ test('an answer that nobody hears stops within a few tokens', async () => {
     leaving.leave()
     const before = listening.events.length
     await until(() => next.has('start'), 10_000)
-    said.push(listening.events.length - before)
+    counts.push(listening.events.length - before)
 
     for (const call of calls) call.leave()
     await Promise.all([...calls, next].map(({ ended }) => ended))
   }
 
-  expect(median(said)).toBeLessThan(25)
+  expect(median(counts)).toBeLessThan(25)
 })
 
-test('who leaves while all places are taken never gets one', async () => {
+test('a call aborted while all slots are in use never starts', async () => {
   const chunk = await chunkMs()
   const first = ask(one, 'Hello', 400)
   await until(() => first.has('text'), 10_000)
   const leaving = ask(one, long, 5)
   const next = ask(one, 'Hello', 5)
-  // By then both wait beside the model.
-  const heard = first.events.length
-  await until(() => first.events.length > heard + 60, 10_000)
+  // After 60 more events, both calls wait for the slot.
+  const eventCount = first.events.length
+  await until(() => first.events.length > eventCount + 60, 10_000)
 
   leaving.leave()
   await leaving.ended
@@ -137,7 +137,7 @@ test('who leaves while all places are taken never gets one', async () => {
   expect(next.events.at(-1)?.type).toBe('end')
 })
 
-test('who leaves while the model is loaded is let go before it is', async () => {
+test('a call aborted while its model loads ends before the load', async () => {
   await one.unload('noise')
   const leaving = ask(one, 'Hello', 5)
   await until(() => one.loaded().length === 1, 5_000)
@@ -152,10 +152,10 @@ test('who leaves while the model is loaded is let go before it is', async () => 
   expect(next.events.at(-1)?.type).toBe('end')
 })
 
-test('all four places are there again after 50 that left at any moment', async () => {
+test('all four slots are free again after 50 aborts at different moments', async () => {
   for (let round = 0; round < 10; round++) {
     const calls = Array.from({ length: 5 }, (_, index) => ask(four, index % 2 ? long : 'Hello', 3_000))
-    // One waits; the others read or speak, each time for longer.
+    // One call waits. The others evaluate or generate, for longer in each round.
     await until(() => calls.reduce((sum, { events }) => sum + events.length, 0) >= 4 + round * 5, 10_000)
     for (const call of calls) call.leave()
     await Promise.all(calls.map(({ ended }) => ended))

@@ -1,4 +1,4 @@
-/** Answers that are held to something: JSON, schemas, grammars, calls that have to be. */
+/** Structured output: JSON, schemas, grammars and forced tool calls. */
 import { createLlm, type Llm } from '@modelmount/core'
 import type { GenerateEvent, GenerateRequest, Tool } from '@modelmount/core/engine'
 import fc from 'fast-check'
@@ -18,19 +18,19 @@ beforeAll(async () => {
 
 afterAll(() => llm.close())
 
-interface Said {
+interface Answer {
   readonly text: string
   readonly calls: readonly { readonly name: string; readonly json: string }[]
   readonly end: Extract<GenerateEvent, { type: 'end' }>
 }
 
-type Asked = Partial<GenerateRequest> & { readonly tools?: readonly Tool[]; readonly toolChoice?: object }
+type Query = Partial<GenerateRequest> & { readonly tools?: readonly Tool[]; readonly toolChoice?: object }
 
-async function say(
-  { tools, toolChoice, ...rest }: Asked,
+async function run(
+  { tools, toolChoice, ...rest }: Query,
   question = 'Tell me something.',
   { background = false, onText = (): void => {} } = {},
-): Promise<Said> {
+): Promise<Answer> {
   const messages = [{ role: 'user', content: [{ type: 'text', text: question }] }] as const
   const input = {
     kind: 'chat',
@@ -57,10 +57,10 @@ async function say(
   throw new Error('The answer has no end.')
 }
 
-test('JSON is an object, with any draw, or the beginning of one that the limit breaks off', async () => {
+test('with format json, each answer is an object, or the beginning of one at the token limit', async () => {
   const answers = await Promise.all(
     Array.from({ length: 16 }, (_, seed) =>
-      say({ format: { type: 'json' }, sampling: { temperature: 1, seed }, maxTokens: 200 }),
+      run({ format: { type: 'json' }, sampling: { temperature: 1, seed }, maxTokens: 200 }),
     ),
   )
 
@@ -71,8 +71,8 @@ test('JSON is an object, with any draw, or the beginning of one that the limit b
     expect([end.finishReason, end.usage.outputTokens, text[0]]).toEqual(['length', 200, '{'])
 }, 60_000)
 
-/** Few are refused by name: what contradicts itself, mostly. */
-const isKept = (schema: object): boolean => {
+/** Whether the schema is supported. Most of the few unsupported ones contradict themselves. */
+const isSupported = (schema: object): boolean => {
   try {
     return buildOutputGrammar({ format: { type: 'json-schema', schema } }) !== undefined
   } catch (error) {
@@ -81,14 +81,14 @@ const isKept = (schema: object): boolean => {
   }
 }
 
-test('random schemas: what is finished is valid, and nine in ten are', async () => {
+test('complete answers to random schemas are valid, and about nine in ten answers are complete', async () => {
   const count = times(150, 40)
   const kinds = { 'with bounds': anySchema.map(bounded), 'without bounds': anySchema }
   let finished = 0
   for (const [kind, schemas] of Object.entries(kinds)) {
     const kept = fc
       .sample(schemas, { numRuns: 2 * count, seed: 7 })
-      .filter(isKept)
+      .filter(isSupported)
       .slice(0, count)
     const unfinished: string[] = []
     const invalid: string[] = []
@@ -96,7 +96,7 @@ test('random schemas: what is finished is valid, and nine in ten are', async () 
     const worker = async (): Promise<void> => {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
         const [seed, schema] = next
-        const { text, end } = await say({
+        const { text, end } = await run({
           format: { type: 'json-schema', schema },
           sampling: { temperature: 1, seed },
         })
@@ -116,7 +116,7 @@ test('random schemas: what is finished is valid, and nine in ten are', async () 
   expect(finished / (2 * count)).toBeGreaterThanOrEqual(times(0.9, 0.85))
 }, 1_200_000)
 
-/** None that the model has seen. */
+/** Tools that the model was not trained with. */
 const unseen: readonly Tool[] = fc
   .sample(
     fc.record({
@@ -157,13 +157,13 @@ test.each([
     }),
   ],
 ])(
-  'unseen tools, %s: all arguments are valid',
+  'calls of unseen tools with a %s tool choice have valid arguments',
   async (_mode, choose) => {
     const count = times(100, 15)
     const answers = await Promise.all(
       unseen.slice(0, count).map((_tool, index) => {
         const tools = [0, 1, 2].map((next) => unseen[(index + next) % unseen.length] as Tool)
-        return say(
+        return run(
           { ...choose(tools), sampling: { temperature: 1, seed: index } },
           `Please ${tools[1]?.name.split('_').slice(0, 2).join(' the ')}.`,
         )
@@ -183,7 +183,7 @@ test.each([
   600_000,
 )
 
-test('a tool that the model calls by itself gets arguments that its schema allows', async () => {
+test('a tool that the model is not forced to call gets arguments that match its schema', async () => {
   const weather: Tool = {
     name: 'get_weather',
     description: 'Get the current weather for a city',
@@ -195,7 +195,7 @@ test('a tool that the model calls by itself gets arguments that its schema allow
     },
   }
 
-  const { calls, end } = await say(
+  const { calls, end } = await run(
     { tools: [weather], sampling: { temperature: 0 } },
     'What is the weather in Rome?',
   )
@@ -205,12 +205,12 @@ test('a tool that the model calls by itself gets arguments that its schema allow
   expect(validator(weather.parameters)(JSON.parse(calls[0]?.json ?? ''))).toBe(true)
 })
 
-test('a grammar of the user holds; the limit breaks it off as usual; a seed repeats it', async () => {
+test('an answer matches a custom grammar, stops at the token limit, and repeats with a seed', async () => {
   const grammar = { type: 'grammar', source: 'root ::= ("ab" | "cd"){30,40}' } as const
-  const whole = await say({ format: grammar, sampling: { seed: 3 } })
+  const whole = await run({ format: grammar, sampling: { seed: 3 } })
   const [again, half] = await Promise.all([
-    say({ format: grammar, sampling: { seed: 3 } }),
-    say({ format: grammar, sampling: { seed: 3 }, maxTokens: 5 }),
+    run({ format: grammar, sampling: { seed: 3 } }),
+    run({ format: grammar, sampling: { seed: 3 }, maxTokens: 5 }),
   ])
 
   expect(whole.text).toMatch(/^(?:ab|cd){30,40}$/)
@@ -222,24 +222,24 @@ test('a grammar of the user holds; the limit breaks it off as usual; a seed repe
 const greeting = { type: 'json-schema', schema: { type: 'string', pattern: '^Hello' } } as const
 const greedy = { format: greeting, sampling: { temperature: 0 } } as const
 
-test('a text in JSON ends where the model would end its answer; with a draw, too, and a seed repeats it', async () => {
+test('a JSON string ends where the model would end its answer, and repeats with a seed', async () => {
   const sampling = { temperature: 1, seed: 5, repeatPenalty: 1.1 }
   const [{ text, end }, first, second] = await Promise.all([
-    say(greedy, 'Hello'),
-    say({ format: greeting, sampling }, 'Hello'),
-    say({ format: greeting, sampling }, 'Hello'),
+    run(greedy, 'Hello'),
+    run({ format: greeting, sampling }, 'Hello'),
+    run({ format: greeting, sampling }, 'Hello'),
   ])
 
   expect([text, end.finishReason]).toEqual(['"Hello! How can I help you?"', 'stop'])
   expect([first.end.finishReason, first.text]).toEqual(['stop', second.text])
 })
 
-test('a text goes on where more tokens are asked for, and in grammars of the user', async () => {
+test('a string continues with minTokens, with ignoreEos and in a custom grammar', async () => {
   const source = 'root ::= "\\"" "Hello" [^"]* "\\""'
   const [more, endless, own] = await Promise.all([
-    say({ ...greedy, sampling: { temperature: 0, minTokens: 40 } }, 'Hello'),
-    say({ ...greedy, sampling: { temperature: 0, ignoreEos: true }, maxTokens: 60 }, 'Hello'),
-    say({ ...greedy, format: { type: 'grammar', source }, maxTokens: 60 }, 'Hello'),
+    run({ ...greedy, sampling: { temperature: 0, minTokens: 40 } }, 'Hello'),
+    run({ ...greedy, sampling: { temperature: 0, ignoreEos: true }, maxTokens: 60 }, 'Hello'),
+    run({ ...greedy, format: { type: 'grammar', source }, maxTokens: 60 }, 'Hello'),
   ])
 
   expect(more.end.usage.outputTokens).toBeGreaterThanOrEqual(40)
@@ -247,8 +247,8 @@ test('a text goes on where more tokens are asked for, and in grammars of the use
   expect(own.end.finishReason).toBe('length')
 })
 
-test('a stop sequence ends it', async () => {
-  const { text, end } = await say({
+test('a stop sequence ends structured output', async () => {
+  const { text, end } = await run({
     format: { type: 'grammar', source: 'root ::= "one, " "two, " "three"' },
     stop: [', t'],
   })
@@ -256,7 +256,7 @@ test('a stop sequence ends it', async () => {
   expect([text, end.finishReason, end.stopSequence]).toEqual(['one', 'stop', ', t'])
 })
 
-test('answers of all kinds side by side are each what they are held to', async () => {
+test('parallel answers each follow their own output constraint, or none', async () => {
   const schema = {
     type: 'object',
     properties: { n: { enum: [1, 2] } },
@@ -264,10 +264,10 @@ test('answers of all kinds side by side are each what they are held to', async (
     additionalProperties: false,
   }
   const [free, json, ...words] = await Promise.all([
-    say({ sampling: { temperature: 0 } }, 'Hello'),
-    say({ format: { type: 'json-schema', schema } }),
+    run({ sampling: { temperature: 0 } }, 'Hello'),
+    run({ format: { type: 'json-schema', schema } }),
     ...['north', 'south', 'east', 'west'].map((word) =>
-      say({ format: { type: 'grammar', source: `root ::= ("${word} "){20}` } }),
+      run({ format: { type: 'grammar', source: `root ::= ("${word} "){20}` } }),
     ),
   ])
 
@@ -278,7 +278,7 @@ test('answers of all kinds side by side are each what they are held to', async (
   )
 })
 
-test('alternatives that hold each other cost no more at each level', async () => {
+test('a schema with alternatives nested 20 levels deep is supported', async () => {
   const level = (inner: string) => (kind: string) => ({
     type: 'object',
     properties: { in: { $ref: inner }, kind: { const: kind } },
@@ -291,21 +291,21 @@ test('alternatives that hold each other cost no more at each level', async () =>
   ])
   const schema = { $defs: Object.fromEntries([...levels, ['l20', { const: 1 }]]), $ref: '#/$defs/l0' }
 
-  const { text, end } = await say({ format: { type: 'json-schema', schema } })
+  const { text, end } = await run({ format: { type: 'json-schema', schema } })
 
   expect([end.finishReason, validator(schema)(JSON.parse(text))]).toEqual(['stop', true])
 })
 
-test('an answer in the background goes on as it has to when it was interrupted', async () => {
+test('a background answer still matches its grammar after an interruption', async () => {
   const format = { type: 'grammar', source: 'root ::= ("ab" | "cd"){150}' } as const
-  let others: Promise<readonly Said[]> | undefined
+  let others: Promise<readonly Answer[]> | undefined
   const onText = (): void => {
-    others ??= Promise.all(Array.from({ length: 8 }, () => say({ sampling: { temperature: 0 } }, 'Hello')))
+    others ??= Promise.all(Array.from({ length: 8 }, () => run({ sampling: { temperature: 0 } }, 'Hello')))
   }
 
-  const { text } = await say({ format }, 'Hello', { background: true, onText })
+  const { text } = await run({ format }, 'Hello', { background: true, onText })
 
-  const texts = ((await others) ?? []).map((said) => said.text)
+  const texts = ((await others) ?? []).map(({ text }) => text)
 
   expect(texts).toEqual(Array.from({ length: 8 }, () => 'Hello! How can I help you?'))
   expect(text).toMatch(/^(?:ab|cd){150}$/)
@@ -315,30 +315,30 @@ const properties = Object.fromEntries(
   Array.from({ length: 10_000 }, (_, index) => [`p${index}`, { type: 'string' }]),
 )
 test.each([
-  ['an empty choice', { type: 'json-schema', schema: { enum: [] } }],
-  ['a contradiction', { type: 'json-schema', schema: { type: 'integer', minimum: 2, maximum: 1 } }],
-  ['a loop', { type: 'json-schema', schema: { $ref: '#' } }],
+  ['an empty enum', { type: 'json-schema', schema: { enum: [] } }],
+  ['a contradictory schema', { type: 'json-schema', schema: { type: 'integer', minimum: 2, maximum: 1 } }],
+  ['a schema that only refers to itself', { type: 'json-schema', schema: { $ref: '#' } }],
   ['a huge schema', { type: 'json-schema', schema: { type: 'object', properties } }],
   [
-    'a pattern that explodes',
+    'a pattern with an exponential automaton',
     { type: 'json-schema', schema: { type: 'string', pattern: '^(a|b)*a(a|b){200}$' } },
   ],
-  ['a keyword that cannot be kept', { type: 'json-schema', schema: { type: 'array', contains: {} } }],
+  ['an unsupported keyword', { type: 'json-schema', schema: { type: 'array', contains: {} } }],
   ['left recursion', { type: 'grammar', source: 'root ::= root "a"' }],
   [
-    'a grammar nested without end',
+    'a grammar nested 9,000 levels deep',
     { type: 'grammar', source: `root ::= ${'('.repeat(9_000)}"a"${')'.repeat(9_000)}` },
   ],
-  ['a grammar of optional runs', { type: 'grammar', source: `root ::= ${'"a"? '.repeat(60)}` }],
-  ['a grammar without a way out', { type: 'grammar', source: 'root ::= "a" root' }],
+  ['a grammar of 60 optional elements', { type: 'grammar', source: `root ::= ${'"a"? '.repeat(60)}` }],
+  ['a grammar that cannot end', { type: 'grammar', source: 'root ::= "a" root' }],
 ] as const)(
-  '%s is refused, and the others are answered',
+  '%s is rejected, and concurrent calls are answered',
   async (_name, format) => {
     const others = Array.from({ length: 3 }, () =>
-      say({ sampling: { temperature: 0 } }, 'Tell me a short story.'),
+      run({ sampling: { temperature: 0 } }, 'Tell me a short story.'),
     )
 
-    const answer = say({ format, maxTokens: 32 } as Partial<GenerateRequest>)
+    const answer = run({ format, maxTokens: 32 } as Partial<GenerateRequest>)
 
     await expect(answer).rejects.toMatchObject({ code: 'invalid_request' })
     for (const { end } of await Promise.all(others)) expect(end.finishReason).toBe('stop')
@@ -346,8 +346,8 @@ test.each([
   60_000,
 )
 
-test('a grammar that was at work when the process crashed is refused, others are not', async () => {
-  // For a process of its own.
+test('a grammar that was in use when the model process crashed is rejected, and another one is not', async () => {
+  // Another context size gives a separate model process.
   const other = await createLlm({ models: emptyFolder(), local: { contextSize: 1_023 } })
   const ask = (source: string, maxTokens: number) =>
     other.generate(

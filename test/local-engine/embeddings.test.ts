@@ -132,7 +132,7 @@ describe('embeddings', () => {
       expect(legacy).toMatchObject({ status: 200, embedding: await vectorOf(words(5)) })
     })
 
-    test.each([0, 1, 2])('are rejected for a num_ctx of %i, which has no contextLength for a token', async (size) => {
+    test.each([0, 1, 2])('are rejected for a num_ctx of %i, which has no room for a token', async (size) => {
       const error = 'input exceeds maximum context length and cannot be truncated further'
 
       expect(await ask(size, { input: 'Hello' })).toEqual({ status: 400, error })
@@ -151,7 +151,7 @@ describe('embeddings', () => {
     ['an unknown value of overflow', ['Hello'], { overflow: 'shift' }, 'overflow'],
     ['a generative model', ['Hello'], { model: 'noise' }, 'model'],
     ['a reranking model', ['Hello'], { model: 'ranker' }, 'model'],
-  ])('%s is rejected with the name of the field, and another call continues', async (_what, inputs, more, param) => {
+  ])('%s is rejected with the field name, and another call works', async (_what, inputs, more, param) => {
     const other = embed(['Hello'])
 
     await expect(embed(inputs, more)).rejects.toMatchObject({
@@ -208,7 +208,8 @@ describe('embeddings', () => {
     async (signal) => {
       const inside = embed(['Hello', ...Array(9_999).fill(words(200))])
       inside.catch(() => {})
-      // The next process retries a call of which no text was evaluated. After these two calls, its first text was.
+      // The next process would retry a call without evaluated texts. After these two calls, the first text of
+      // `inside` has been evaluated.
       await embed(['Hello'])
       await embed(['Hello'])
 
@@ -268,7 +269,7 @@ describe('reranking', () => {
     expect(inputTokens).toBeLessThan(contextLength + 20)
   })
 
-  test('rejects a query that leaves no contextLength for documents, even with overflow: truncate', async () => {
+  test('rejects a query that leaves no room for documents, even with overflow: truncate', async () => {
     await expect(rerank(words(600), ['A fox ran.'], { overflow: 'truncate' })).rejects.toMatchObject({
       code: 'context_length',
       details: { param: 'query' },

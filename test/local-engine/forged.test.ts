@@ -1,4 +1,4 @@
-/** Files with one thing wrong: each is refused, fails with a typed error or answers, soon, and the app lives on. */
+/** GGUF files with one fault each. A call of each file ends in time, with an answer or a typed error. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { checkModel } from '../../packages/core/src/models/gguf/check.ts'
 import { type Forgery, forgeries, randomOf } from '../support/forgeries.ts'
 import { times } from '../support/scale.ts'
 
-/** Of those that the native code sees: a start of the process each. */
+/** Number of files that native code loads. Each of them starts a model process. */
 const sampleSize = times(Number.POSITIVE_INFINITY, 12)
 const limitMs = 10_000
 
@@ -38,7 +38,7 @@ const typedError = (error: unknown): LlmError => {
   return LlmError.from(error)
 }
 
-/** What becomes of the file: `refused` before the native code sees it. */
+/** Makes a call with the file as model. Returns `answered`, `failed` or `crashed` (the model process). */
 async function outcomeOf(forgery: Forgery): Promise<string> {
   const { model, path } = await write(forgery)
   const startedAt = performance.now()
@@ -56,7 +56,7 @@ async function outcomeOf(forgery: Forgery): Promise<string> {
 
 const passing: Forgery[] = []
 
-test('two of five are refused before the native code sees them, each with what is wrong', async () => {
+test('more than 40 % of the faulty files are rejected before native code loads them, with a reason', async () => {
   for (const forgery of forgeries) {
     const { model: name, path } = await write(forgery)
     const model = { name, path, sizeBytes: 0, modifiedAt: new Date(0), digest: '', isBuiltIn: false }
@@ -73,27 +73,27 @@ test('two of five are refused before the native code sees them, each with what i
   expect(passing.length / forgeries.length).toBeLessThan(0.6)
 }, 120_000)
 
-describe('of the others', () => {
-  /** They end the process: a length is not given, which some architectures can do without. */
+describe('the other faulty files', () => {
+  /** Files that crash the process. They lack a length that some architectures do not need. */
   const crashing = ['no feed_forward_length', 'no feed_forward_length, in BPE', 'byte 246 is 168']
 
-  test('hardly any ends its process, and the next call is served', async () => {
+  test('crash no model process, apart from known ones, and the next call is served', async () => {
     const random = randomOf(2)
     const sample = passing
       .map((forgery) => ({ forgery, place: random() }))
       .sort((a, b) => a.place - b.place)
       .slice(0, sampleSize)
     const outcomes: { readonly name: string; readonly outcome: string }[] = []
-    const those = (outcome: string): string[] =>
+    const namesOf = (outcome: string): string[] =>
       outcomes.filter((one) => one.outcome === outcome).map(({ name }) => name)
 
     for (const { forgery } of sample) outcomes.push({ name: forgery.name, outcome: await outcomeOf(forgery) })
     const next = await llm.chat('Hello', { model: 'tiny', temperature: 0 })
 
     expect(sample.length).toBeGreaterThan(10)
-    expect(those('crashed').filter((name) => !crashing.includes(name))).toEqual([])
-    expect(those('answered').length).toBeGreaterThan(0)
-    expect(those('failed').length).toBeGreaterThan(0)
+    expect(namesOf('crashed').filter((name) => !crashing.includes(name))).toEqual([])
+    expect(namesOf('answered').length).toBeGreaterThan(0)
+    expect(namesOf('failed').length).toBeGreaterThan(0)
     expect(next.text).toBe('Hello! How can I help you?')
   }, 900_000)
 })

@@ -283,7 +283,7 @@ test.each([
     '{{ range 99999999 }}0123456789012345678901234567890123456789012345678901234567890{{ end }}',
     'too',
   ],
-])('the model %s rejects a failing template (of the request: %s), and the next call works', async (model, template, expected) => {
+])('model %s rejects the failing template %s, and the next call works', async (model, template, expected) => {
   const request = {
     model,
     input: { ...chat(turn('user', 'Hi')), ...(template !== undefined && { template }) },

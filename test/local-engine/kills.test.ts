@@ -1,4 +1,4 @@
-/** kill -9 of the model process, again and again: while it loads, reads, speaks and rests. */
+/** kill -9 of the model process, many times: while it loads, evaluates a prompt, generates or is idle. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -9,7 +9,7 @@ import { noOrphan, openDescriptors, until } from '../support/processes.ts'
 import { times } from '../support/scale.ts'
 
 const models = emptyFolder()
-/** Two at a time, each with a process of its own: a load keeps one core busy. */
+/** Two apps, each with its own model process, because a load keeps one core busy. */
 let llms: [Llm, Llm]
 
 beforeAll(async () => {
@@ -21,7 +21,7 @@ afterAll(() => Promise.all(llms.map((llm) => llm.close())))
 
 const processId = (llm: Llm): number | undefined => llm.loaded()[0]?.processId
 
-/** What a stream comes to: the reason of its end, or the code of its error. */
+/** Reads a stream to its end. Returns its finish reason or its error code. */
 async function read(llm: Llm, prompt: string): Promise<string> {
   const input = { kind: 'text', prompt: [prompt] } as const
   const call = { signal: new AbortController().signal, stream: true }
@@ -34,7 +34,7 @@ async function read(llm: Llm, prompt: string): Promise<string> {
   }
 }
 
-/** One that speaks for long, one that is long to read, and a short one. */
+/** Runs a call with a long answer, one with a long prompt, and a short one. */
 const readAll = (llm: Llm): Promise<string[]> =>
   Promise.all(
     ['Write a short story about Ada.', `Say hello. ${'word '.repeat(150)}`, 'Hello'].map((prompt) =>
@@ -42,7 +42,7 @@ const readAll = (llm: Llm): Promise<string[]> =>
     ),
   )
 
-/** The same numbers from 0 to 1 each time (mulberry32). */
+/** A seeded generator of numbers from 0 to 1 (mulberry32). */
 function random(seed: number): () => number {
   let state = seed
   return () => {
@@ -67,7 +67,7 @@ function heapBytes(): number {
 
 const kills = times(200, 12)
 
-test(`${kills} kills at random moments leave typed ends, a next call that is served, and nothing else`, async () => {
+test(`after ${kills} kills at random moments, all streams have ended as expected, calls work and nothing leaks`, async () => {
   const ends: string[] = []
   const killed = new Set<number>()
 
@@ -82,7 +82,7 @@ test(`${kills} kills at random moments leave typed ends, a next call that is ser
     await until(() => processId(llm) !== victim, 5_000)
   }
 
-  /** Once while it is loaded, and at once again, while the next one loads or soon after; then it has to serve. */
+  /** Kills a loaded process, and the next one during or soon after its load. Then a call has to succeed. */
   async function killInPairs(llm: Llm, pairs: number, next: () => number): Promise<void> {
     const coldMs = await duration(() => readAll(llm))
     const warmMs = await duration(() => readAll(llm))
@@ -111,6 +111,6 @@ test(`${kills} kills at random moments leave typed ends, a next call that is ser
   await noOrphan(killed)
   expect(openDescriptors()).toBeLessThanOrEqual(before.descriptors)
   expect(process.listenerCount('exit')).toBe(before.listeners)
-  // It grows by 1 MB in the first kills, as code is compiled, and then no more.
+  // The heap grows by about 1 MB in the first kills, as code is compiled, and not in later ones.
   expect(heap - before.heap).toBeLessThan(3_000_000)
 }, 600_000)

@@ -1,4 +1,4 @@
-/** What is loaded, with which context, and for how long. */
+/** Loading and unloading of models, their context size and their keep-alive. */
 import { getEventListeners } from 'node:events'
 import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,7 +44,7 @@ const ask = (load: LoadOptions = {}) =>
       return undefined
     })
 
-test('a model is loaded before it is asked, and says what it takes', async () => {
+test('load() loads a model before the first call, and loaded() reports its size', async () => {
   await llm.load('tiny')
 
   const [loaded] = llm.loaded()
@@ -53,7 +53,7 @@ test('a model is loaded before it is asked, and says what it takes', async () =>
   expect(loaded?.sizeBytes).toBeLessThan(200_000_000)
 })
 
-test('it stays for five minutes, unless a call says otherwise, and that holds', async () => {
+test('the keep-alive is five minutes by default, and a value of load() also applies to later calls', async () => {
   await llm.load('tiny')
   expect(minutesLeft()).toBeCloseTo(5, 0)
 
@@ -67,7 +67,7 @@ test('it stays for five minutes, unless a call says otherwise, and that holds', 
   expect(llm.loaded()[0]?.expiresAt).toBe('never')
 })
 
-test('when its time is over, its process ends', async () => {
+test('the model process ends when the keep-alive expires', async () => {
   await llm.load('tiny', { keepAlive: 20 })
   const id = processId()
 
@@ -75,14 +75,14 @@ test('when its time is over, its process ends', async () => {
   await expect.poll(() => isAlive(id), { timeout: 10_000 }).toBe(false)
 })
 
-test('a time of 0 ends it behind the answer', async () => {
+test('a keep-alive of 0 unloads the model after the answer', async () => {
   const end = await ask({ keepAlive: 0 })
 
   expect(end?.usage.outputTokens).toBe(2)
   await expect.poll(() => llm.loaded()).toEqual([])
 })
 
-test('a model that is let go while it answers, answers to the end', async () => {
+test('unload() during an answer lets the answer finish', async () => {
   const pieces = llm
     .chat('Tell me a story.', { ...hello, maxTokens: 60, stream: true })
     [Symbol.asyncIterator]()
@@ -96,7 +96,7 @@ test('a model that is let go while it answers, answers to the end', async () => 
   await expect.poll(() => llm.loaded()).toEqual([])
 })
 
-test('a model that is let go behind the end of its answer is gone then', async () => {
+test('unload() after the end event of an answer unloads the model at once', async () => {
   for (let round = 0; round < 3; round++) {
     const input = { kind: 'text', prompt: ['Hello'] } as const
     for await (const event of await llm.generate({ model: 'tiny', input, maxTokens: 2 }, call)) {
@@ -108,7 +108,7 @@ test('a model that is let go behind the end of its answer is gone then', async (
   }
 })
 
-test('letting go of a model that is not loaded is nothing, and of an unknown one not_found', async () => {
+test('unload() ignores a model that is not loaded, and rejects an unknown one with not_found', async () => {
   await llm.load('tiny')
   const id = processId()
 
@@ -119,7 +119,7 @@ test('letting go of a model that is not loaded is nothing, and of an unknown one
   await expect(llm.load('nope')).rejects.toMatchObject({ code: 'not_found' })
 })
 
-test('a model whose file is gone is let go by the name that it is loaded under', async () => {
+test('unload() works by the loaded name after the file of the model was deleted', async () => {
   const file = join(folder, 'copy.gguf')
   await llm.load('copy')
   await rm(file)
@@ -130,7 +130,7 @@ test('a model whose file is gone is let go by the name that it is loaded under',
   expect(llm.loaded()).toEqual([])
 })
 
-test('a model is loaded anew for another context, and kept where nobody says which', async () => {
+test('another contextSize reloads the model, and a call without contextSize keeps it', async () => {
   await ask({ contextSize: 6_000 })
   const id = processId()
   expect(llm.loaded()[0]?.contextSize).toBe(6_000)
@@ -143,7 +143,7 @@ test('a model is loaded anew for another context, and kept where nobody says whi
   expect(llm.loaded()[0]?.contextSize).toBe(512)
 })
 
-test('a small context that one caller wants is not what the others get', async () => {
+test('a call without contextSize does not use the small context of an earlier call', async () => {
   await ask({ contextSize: 16 })
 
   await ask({})
@@ -151,13 +151,13 @@ test('a small context that one caller wants is not what the others get', async (
   expect(llm.loaded()[0]?.contextSize).toBe(4096)
 })
 
-test('a context that is larger than the model was trained for is cut to that', async () => {
+test('a contextSize above the training context is reduced to the training context', async () => {
   await ask({ contextSize: 1_000_000 })
 
   expect(llm.loaded()[0]?.contextSize).toBe(8192)
 })
 
-test('callers who want more than there is, each another number, share the model', async () => {
+test('calls with different sizes above the training context share the loaded model', async () => {
   await ask({ contextSize: 1_000_000 })
   const id = processId()
 
@@ -167,7 +167,7 @@ test('callers who want more than there is, each another number, share the model'
   expect(processId()).toBe(id)
 })
 
-test('calls that wait, each with a time of 0, share the model', async () => {
+test('concurrent calls with a keep-alive of 0 share one model process', async () => {
   await expect.poll(() => llm.loaded()).toEqual([])
 
   const askAndLook = async (): Promise<number> => {
@@ -183,7 +183,7 @@ test('calls that wait, each with a time of 0, share the model', async () => {
   await expect.poll(() => llm.loaded()).toEqual([])
 })
 
-test('while somebody uses it, its time begins anew at each moment', async () => {
+test('expiresAt of a model in use is one keep-alive from now', async () => {
   const pieces = await llm.generate(
     { model: 'tiny', input: { kind: 'text', prompt: ['Hello'] }, load: { keepAlive: 60 * 60_000 } },
     call,
@@ -193,7 +193,7 @@ test('while somebody uses it, its time begins anew at each moment', async () => 
   for await (const _piece of pieces);
 })
 
-test('a month is a month, though no timer is as long', async () => {
+test('a keep-alive of 30 days works, although it exceeds the longest timer', async () => {
   const day = 24 * 60 * 60_000
   await llm.load('tiny', { keepAlive: 'forever' })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -208,7 +208,7 @@ test('a month is a month, though no timer is as long', async () => {
   expect(after).toEqual([])
 })
 
-test('a signal that many calls share is left as it was', async () => {
+test('a signal that many calls share has no listeners afterwards', async () => {
   const { signal } = new AbortController()
   const warnings: unknown[] = []
   const warn = (warning: Error): unknown => warnings.push(warning)
@@ -225,7 +225,7 @@ test('a signal that many calls share is left as it was', async () => {
 })
 
 test.skipIf(process.platform === 'win32')(
-  'calls that lose their process before it said anything agree about the next',
+  'calls that lose their model process before the first event agree on the contextSize of the next process',
   async () => {
     await ask({ contextSize: 6_000 })
     process.kill(processId(), 'SIGSTOP')
@@ -240,18 +240,18 @@ test.skipIf(process.platform === 'win32')(
 )
 
 test.each([{ contextSize: 1 }, { contextSize: 1.5 }, { keepAlive: -1 }])(
-  'a load that makes no sense is refused: %j',
+  'invalid load options are rejected: %j',
   async (load) => {
     await expect(ask(load)).rejects.toMatchObject({ code: 'invalid_request' })
   },
 )
 
-test('who leaves while a model is loaded gets an AbortError, and the next one the model', async () => {
+test('an aborted load() fails with AbortError, and the next call gets the model', async () => {
   const leaving = new AbortController()
-  const left = llm.load('tiny', { signal: leaving.signal })
+  const aborted = llm.load('tiny', { signal: leaving.signal })
 
   leaving.abort()
 
-  await expect(left).rejects.toMatchObject({ name: 'AbortError' })
+  await expect(aborted).rejects.toMatchObject({ name: 'AbortError' })
   expect((await llm.chat('Hello', hello)).text).toBe('Hello! How can I help you?')
 })

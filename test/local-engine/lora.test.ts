@@ -1,4 +1,4 @@
-/** Models with LoRA adapters: their own answers, fingerprints and processes. */
+/** Models with LoRA adapters have their own answers, fingerprints and model processes. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ let folder: string
 let llm: Llm
 
 const layers = Array.from({ length: 6 }, (_, layer) => `blk.${layer}`)
-/** More in the graph of a step than the model has by itself. */
+/** Adapter tensors for every matrix, which need more nodes in the compute graph than the model alone. */
 const everywhere = layers.flatMap((layer) => [
   ...halvesFor(`${layer}.attn_q.weight`, [256, 512]),
   ...halvesFor(`${layer}.attn_k.weight`, [256, 256]),
@@ -83,7 +83,7 @@ async function ask(model: string) {
   return { text, fingerprint, processId, logprobs }
 }
 
-test('an adapter changes the answers as much as its scale says, and at 0 nothing', async () => {
+test('an adapter changes the answers according to its scale, and not at all with a scale of 0', async () => {
   const plain = await ask('tiny')
   const full = await ask('full')
   const half = await ask('half')
@@ -104,7 +104,7 @@ test('an adapter changes the answers as much as its scale says, and at 0 nothing
   expect(new Set(all.map(({ processId }) => processId)).size).toBe(all.length)
 }, 60_000)
 
-test('an adapter that has changed is another model', async () => {
+test('a changed adapter file gives another fingerprint, model process and answer', async () => {
   const before = await ask('full')
   await writeFile(join(folder, 'mine.gguf'), adapterFile({ tensors: everywhere, weight: 0.3 }))
 
@@ -115,7 +115,7 @@ test('an adapter that has changed is another model', async () => {
   expect(after.text).not.toBe(before.text)
 }, 60_000)
 
-test('several for every matrix of the model are in force together', async () => {
+test('several adapters for every matrix of the model work together', async () => {
   const { text } = await ask('many')
 
   expect(text).not.toBe('')
@@ -125,7 +125,7 @@ test.each([
   ['short', 'adapter short.gguf'],
   ['other', 'adapter other.gguf'],
   ['base', 'adapter tiny-chat.gguf'],
-])('a bad adapter is refused by name, and no process starts: %s', async (model, named) => {
+])('a bad adapter is rejected with its file name, and no process starts: %s', async (model, named) => {
   await expect(ask(model)).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringContaining(`The ${named} of the model "${model}:latest" cannot be used`),
@@ -133,7 +133,7 @@ test.each([
   expect(llm.loaded().map(({ name }) => name)).not.toContain(`${model}:latest`)
 })
 
-test('a model that reads cannot have adapters, and says so', async () => {
+test('a pooling model with adapters is rejected', async () => {
   await expect(llm.embed({ model: 'encoder', inputs: ['Hello'] })).rejects.toMatchObject({
     code: 'upstream',
     message: expect.stringContaining(

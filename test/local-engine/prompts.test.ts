@@ -1,4 +1,4 @@
-/** What a model reads: conversations, bare texts, token ids, thoughts, and what no longer fits. */
+/** Prompts from chats, raw text and token ids, with reasoning, and prompts longer than the context. */
 import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
 import type { GenerateEvent, GenerateRequest, Message } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -14,9 +14,9 @@ afterAll(() => llm.close())
 
 const call = { signal: new AbortController().signal }
 const text = (...prompt: (string | readonly number[])[]) => ({ kind: 'text', prompt }) as const
-const message = (role: Message['role'], said: string): Message => ({
+const message = (role: Message['role'], content: string): Message => ({
   role,
-  content: [{ type: 'text', text: said }],
+  content: [{ type: 'text', text: content }],
 })
 const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
 
@@ -24,46 +24,46 @@ type End = Extract<GenerateEvent, { type: 'end' }>
 async function ask(
   request: Omit<GenerateRequest, 'model'>,
 ): Promise<Pick<GenerateResult, 'text'> & { readonly reasoning: string; readonly end: End | undefined }> {
-  const said = { text: '', reasoning: '' }
+  const output = { text: '', reasoning: '' }
   let end: End | undefined
   for await (const event of await llm.generate(
     { model: 'tiny', sampling: { temperature: 0 }, ...request },
     call,
   )) {
-    if (event.type === 'text' || event.type === 'reasoning') said[event.type] += event.text
+    if (event.type === 'text' || event.type === 'reasoning') output[event.type] += event.text
     if (event.type === 'end') end = event
   }
-  return { ...said, end }
+  return { ...output, end }
 }
 const render = (request: Omit<GenerateRequest, 'model'>): Promise<string> =>
   llm.render({ model: 'tiny', ...request }, call)
 
 const opened = '<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n'
 
-test('a text is what a user says', async () => {
+test('a text prompt becomes a user message', async () => {
   expect(await render({ input: text('Hello') })).toContain(opened)
   expect((await ask({ input: text('Hello') })).text).toBe('Hello! How can I help you?')
 })
 
-test('a system text stands before it', async () => {
+test('the system text of a text prompt becomes a system message before it', async () => {
   const prompt = await render({ input: { ...text('Who are you?'), system: 'You are Zed.' } })
 
   expect(prompt).toMatch(/^<\|im_start\|>system\nYou are Zed\..*Who are you\?/s)
 })
 
-test('without the template the model continues the text as it is', async () => {
-  const { text: said, end } = await ask({ input: { ...text(opened), template: false } })
+test('without the template, the model continues the raw text', async () => {
+  const { text: output, end } = await ask({ input: { ...text(opened), template: false } })
 
-  expect(said).toBe('Hello! How can I help you?')
+  expect(output).toBe('Hello! How can I help you?')
   expect(end?.usage.inputTokens).toBe(10)
   expect(await render({ input: { ...text('a', ' b'), template: false } })).toBe('a b')
 })
 
-test('prompt and answer come back as token ids, which a later prompt can begin with', async () => {
+test('returnTokens returns prompt and answer as token ids, which a later prompt can begin with', async () => {
   const first = await ask({ input: text('My name is Ann.'), returnTokens: true, maxTokens: 20 })
   const tokens = first.end?.tokens ?? []
   const { inputTokens = 0, outputTokens = 0 } = first.end?.usage ?? {}
-  // And one that closes the answer.
+  // The additional token ends the answer.
   expect(tokens).toHaveLength(inputTokens + outputTokens + 1)
 
   const input = text(tokens, 'What is my name?')
@@ -76,7 +76,7 @@ test('prompt and answer come back as token ids, which a later prompt can begin w
   expect(end?.usage.inputTokens).toBeGreaterThan(tokens.length)
 })
 
-test('a token that the model does not have is refused', async () => {
+test('a token id outside the vocabulary is rejected', async () => {
   await expect(ask({ input: text([1, 1_000_000], 'Hello') })).rejects.toMatchObject({
     code: 'invalid_request',
   })
@@ -84,7 +84,7 @@ test('a token that the model does not have is refused', async () => {
 
 const sum = chat(message('user', 'What is 2 plus 3?'))
 
-test('a model that can think tells its thoughts apart, where it is asked to', async () => {
+test('with reasoning: true, the reasoning is separate from the text', async () => {
   const thinking = await ask({ input: sum, reasoning: true, maxTokens: 60 })
 
   expect(thinking.reasoning).not.toBe('')
@@ -92,11 +92,11 @@ test('a model that can think tells its thoughts apart, where it is asked to', as
   expect(thinking.reasoning + thinking.text).not.toMatch(/<\/?think>/)
 })
 
-test('a model that is not to think answers at once', async () => {
-  const { reasoning, text: said } = await ask({ input: sum, reasoning: false, maxTokens: 60 })
+test('with reasoning: false, the answer has no reasoning', async () => {
+  const { reasoning, text: output } = await ask({ input: sum, reasoning: false, maxTokens: 60 })
 
   expect(reasoning).toBe('')
-  expect(said).toContain('5')
+  expect(output).toContain('5')
 })
 
 const old = Array.from({ length: 40 }, (_, index) => [
@@ -105,25 +105,25 @@ const old = Array.from({ length: 40 }, (_, index) => [
 ]).flat()
 const long = chat(message('system', 'You are Zed.'), ...old, message('user', 'Who are you?'))
 
-test('a conversation that is longer than the context is refused', async () => {
+test('a chat longer than the context is rejected', async () => {
   await expect(ask({ input: long })).rejects.toMatchObject({
     code: 'context_length',
     details: { contextSize: 256, inputTokens: expect.any(Number) },
   })
 })
 
-test('or its oldest messages are left out, but never the system message and the question', async () => {
+test('with overflow: truncate, the oldest messages are dropped, but not the system message and the question', async () => {
   const { end } = await ask({ input: long, overflow: 'truncate', maxTokens: 10, returnTokens: true })
   const read = await render({ input: { ...text(end?.tokens ?? []), template: false } })
 
   expect(read).toMatch(/^<\|im_start\|>system\nYou are Zed\..*number 39 is.*Who are you\?/s)
   expect(read).not.toContain('number 0 is')
-  // No more was left out than had to be.
+  // No more messages were dropped than necessary.
   expect(end?.usage.inputTokens).toBeGreaterThan(220)
   expect(end?.usage.inputTokens).toBeLessThan(246)
 })
 
-test('a question that takes the room of its answer is read alone', async () => {
+test('with overflow: truncate, a question that fills most of the context is kept without earlier messages', async () => {
   const question = message('user', 'word '.repeat(200))
 
   const { end } = await ask({ input: chat(...old, question), overflow: 'truncate' })
@@ -131,7 +131,7 @@ test('a question that takes the room of its answer is read alone', async () => {
   expect(end?.usage.inputTokens).toBeGreaterThan(192)
 })
 
-test('a single message that is longer than the context is refused all the same', async () => {
+test('a single message longer than the context is rejected even with overflow: truncate', async () => {
   const input = chat(message('user', 'word '.repeat(2_000)))
 
   await expect(ask({ input, overflow: 'truncate' })).rejects.toMatchObject({ code: 'context_length' })

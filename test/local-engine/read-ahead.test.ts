@@ -1,4 +1,4 @@
-/** What nobody reads is not said: for callers who are counted, the model waits for a slow reader. */
+/** For callers with token limits, generation pauses while a slow client does not read. */
 import { setImmediate } from 'node:timers/promises'
 import { type Caller, createLlm, type Llm } from '@modelmount/core'
 import type { GenerateEvent } from '@modelmount/core/engine'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => llm.close())
 
-async function ask(who?: Caller): Promise<AsyncIterator<GenerateEvent>> {
+async function ask(asCaller?: Caller): Promise<AsyncIterator<GenerateEvent>> {
   const generation = await llm.generate(
     {
       model: 'tiny-llama-spm.f16',
@@ -22,7 +22,7 @@ async function ask(who?: Caller): Promise<AsyncIterator<GenerateEvent>> {
       maxTokens: 400,
       sampling: { temperature: 0, ignoreEos: true },
     },
-    { signal: new AbortController().signal, ...(who && { caller: who }) },
+    { signal: new AbortController().signal, ...(asCaller && { caller: asCaller }) },
   )
   return generation[Symbol.asyncIterator]()
 }
@@ -30,7 +30,7 @@ async function ask(who?: Caller): Promise<AsyncIterator<GenerateEvent>> {
 const tokensOf = ({ value }: IteratorResult<GenerateEvent>): number =>
   value && 'tokens' in value && typeof value.tokens === 'number' ? value.tokens : 0
 
-/** What lies there already. */
+/** Counts the tokens of the buffered events and of the first event after them. */
 async function readAtOnce(events: AsyncIterator<GenerateEvent>): Promise<number> {
   let tokens = 0
   for (;;) {
@@ -51,10 +51,10 @@ async function readAll(events: AsyncIterator<GenerateEvent>): Promise<number> {
   return tokens
 }
 
-test('a slow reader who is counted is at most some 64 tokens behind, and gets the rest when it reads on', async () => {
+test('a slow client with token limits has about 64 tokens buffered, and gets the rest when it continues', async () => {
   const slow = await ask(caller)
   await slow.next()
-  // Meanwhile the model says more to somebody else than the slow one may have waiting.
+  // Meanwhile, another call generates more tokens than the buffer of the slow client may contain.
   expect(await readAll(await ask())).toBeGreaterThan(300)
 
   const waiting = await readAtOnce(slow)
@@ -64,7 +64,7 @@ test('a slow reader who is counted is at most some 64 tokens behind, and gets th
   expect(waiting + (await readAll(slow))).toBeGreaterThan(300)
 })
 
-test('a slow reader whom nobody counts finds all of its answer', async () => {
+test('a slow client without limits finds its whole answer buffered', async () => {
   const slow = await ask()
   await slow.next()
   await readAll(await ask())

@@ -1,4 +1,4 @@
-/** Thousands of short calls through HTTP: the app stays quick, and the model process as large as it was. */
+/** With thousands of short HTTP calls, the app stays responsive, and the model process does not grow. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -8,7 +8,7 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { hasProc, residentBytes } from '../support/processes.ts'
 
 const models = emptyFolder()
-/** A process of its own: what the client does here is not measured. */
+/** A child process, so that the work of the clients in this process is not measured. */
 const app = spawn(process.execPath, [fileURLToPath(new URL('./served-app.mjs', import.meta.url)), models], {
   stdio: ['pipe', 'pipe', 'inherit'],
 })
@@ -24,7 +24,7 @@ afterAll(async () => {
   await once(app, 'exit')
 })
 
-/** Every other one is a stream, and no two ask the same. */
+/** Makes a call with its own prompt, every second one as a stream. Returns its failure, if any. */
 async function call(index: number): Promise<string | undefined> {
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
@@ -40,7 +40,7 @@ async function call(index: number): Promise<string | undefined> {
   return response.ok && isWhole && !body.includes('"error"') ? undefined : `${response.status} ${body}`
 }
 
-/** Up to a number, 16 at a time; what failed. */
+/** Makes calls from one index up to another, 16 at a time. Returns the failures. */
 async function calls(from: number, to: number): Promise<string[]> {
   const failed: string[] = []
   let next = from
@@ -51,7 +51,7 @@ async function calls(from: number, to: number): Promise<string[]> {
   return failed
 }
 
-test('2,000 calls, 16 at a time, all end whole, and neither memory nor the event loop suffers', async () => {
+test('2,000 calls, 16 at a time, all succeed within the bounds for memory and event loop delay', async () => {
   const measured = async () => {
     const response = await fetch(`${url}/measured`)
     const found = (await response.json()) as { readonly processId: number; readonly loopDelayMs: number }
@@ -67,7 +67,7 @@ test('2,000 calls, 16 at a time, all end whole, and neither memory nor the event
 
   expect(failed).toEqual([])
   expect(late.processId).toBe(early.processId)
-  // Of it, JavaScript's old space takes some 4 MB.
+  // About 4 MB of the growth is the old space of V8.
   expect((late.bytes - early.bytes) / 1024 ** 2).toBeLessThan(16)
   expect((late.bytes - halfway.bytes) / 1024 ** 2).toBeLessThan(6)
   expect(late.loopDelayMs).toBeLessThan(20)

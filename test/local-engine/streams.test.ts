@@ -1,4 +1,4 @@
-/** What is streamed is what is said whole: the same text, thoughts, calls and end, in every API. */
+/** Streams and whole answers have the same text, reasoning, tool calls and finish reason, in every API. */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { readEvents } from '@modelmount/core/testing'
@@ -41,11 +41,11 @@ afterAll(async () => {
   await llm.close()
 })
 
-/** What comes out of an API, in none of its words. */
-interface Said {
+/** An answer, independent of its API. */
+interface Output {
   text: string
   thoughts: string
-  /** Name and JSON. */
+  /** Name and JSON arguments of each tool call. */
   calls: [name: string, json: string][]
   finish: string
 }
@@ -63,13 +63,13 @@ interface Question {
 
 interface Api {
   readonly path: string
-  /** Nothing where it cannot be asked. */
+  /** `undefined` if this API does not support the kind of question. */
   body(question: Question): object | undefined
-  whole(answer: never): Said
-  streamed(body: string): Promise<Said>
+  whole(answer: never): Output
+  streamed(body: string): Promise<Output>
 }
 
-const nothing = (): Said => ({ text: '', thoughts: '', calls: [], finish: '' })
+const nothing = (): Output => ({ text: '', thoughts: '', calls: [], finish: '' })
 
 const weather = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const dice = { type: 'object', properties: { sides: { enum: [6, 20] }, count: { type: 'integer' } } }
@@ -117,23 +117,23 @@ const openai: Api = {
     finish: choice?.finish_reason ?? '',
   }),
   streamed: async (body) => {
-    const said = nothing()
+    const output = nothing()
     for await (const { data } of readEvents(body)) {
       if (data === '[DONE]') continue
       const { choices } = JSON.parse(data) as {
         choices: { delta: OpenAIMessage; finish_reason: string | null }[]
       }
       for (const { delta, finish_reason } of choices) {
-        said.text += delta.content ?? ''
-        said.thoughts += delta.reasoning_content ?? ''
-        said.finish += finish_reason ?? ''
+        output.text += delta.content ?? ''
+        output.thoughts += delta.reasoning_content ?? ''
+        output.finish += finish_reason ?? ''
         for (const { index, function: piece } of delta.tool_calls ?? []) {
-          said.calls[index] ??= [piece.name ?? '', '']
-          said.calls[index][1] += piece.arguments
+          output.calls[index] ??= [piece.name ?? '', '']
+          output.calls[index][1] += piece.arguments
         }
       }
     }
-    return said
+    return output
   },
 }
 
@@ -157,15 +157,15 @@ const completions: Api = {
     finish: choice?.finish_reason ?? '',
   }),
   streamed: async (body) => {
-    const said = nothing()
+    const output = nothing()
     for await (const { data } of readEvents(body)) {
       if (data === '[DONE]') continue
       for (const { text, finish_reason } of (JSON.parse(data) as { choices: TextChoice[] }).choices) {
-        said.text += text
-        said.finish += finish_reason ?? ''
+        output.text += text
+        output.finish += finish_reason ?? ''
       }
     }
-    return said
+    return output
   },
 }
 
@@ -180,17 +180,17 @@ interface OllamaAnswer {
   readonly done_reason?: string
 }
 
-const addLine = (said: Said, { message, done_reason }: OllamaAnswer): Said => ({
-  text: said.text + message.content,
-  thoughts: said.thoughts + (message.thinking ?? ''),
+const addLine = (output: Output, { message, done_reason }: OllamaAnswer): Output => ({
+  text: output.text + message.content,
+  thoughts: output.thoughts + (message.thinking ?? ''),
   calls: [
-    ...said.calls,
+    ...output.calls,
     ...(message.tool_calls ?? []).map(({ function: { name, arguments: values } }): [string, string] => [
       name,
       JSON.stringify(values),
     ]),
   ],
-  finish: said.finish + (done_reason ?? ''),
+  finish: output.finish + (done_reason ?? ''),
 })
 
 const ollama: Api = {
@@ -216,7 +216,7 @@ const ollama: Api = {
       .reduce(addLine, nothing()),
 }
 
-/** A block, or what is added to one. */
+/** A content block, or a delta of one. */
 interface Block {
   readonly type: string
   readonly text?: string
@@ -225,11 +225,11 @@ interface Block {
   readonly input?: object
   readonly partial_json?: string
 }
-const addBlock = (said: Said, { text = '', thinking = '' }: Block): void => {
-  said.text += text
-  said.thoughts += thinking
+const addBlock = (output: Output, { text = '', thinking = '' }: Block): void => {
+  output.text += text
+  output.thoughts += thinking
 }
-/** So many tokens for thoughts have to be below the limit. */
+/** Thinking budget, in tokens. It has to be below `max_tokens`. */
 const budget = 1
 
 const anthropic: Api = {
@@ -249,25 +249,25 @@ const anthropic: Api = {
     }),
   }),
   whole: ({ content, stop_reason }: { content: readonly Block[]; stop_reason: string }) => {
-    const said = { ...nothing(), finish: stop_reason }
+    const output = { ...nothing(), finish: stop_reason }
     for (const block of content) {
-      addBlock(said, block)
-      if (block.type === 'tool_use') said.calls.push([block.name ?? '', JSON.stringify(block.input)])
+      addBlock(output, block)
+      if (block.type === 'tool_use') output.calls.push([block.name ?? '', JSON.stringify(block.input)])
     }
-    return said
+    return output
   },
   streamed: async (body) => {
-    const said = nothing()
+    const output = nothing()
     for await (const { event, data } of readEvents(body)) {
       const frame = JSON.parse(data) as { content_block: Block; delta: Block & { stop_reason?: string } }
       if (event === 'content_block_start' && frame.content_block.type === 'tool_use')
-        said.calls.push([frame.content_block.name ?? '', ''])
-      if (event === 'content_block_delta') addBlock(said, frame.delta)
-      const call = said.calls.at(-1)
+        output.calls.push([frame.content_block.name ?? '', ''])
+      if (event === 'content_block_delta') addBlock(output, frame.delta)
+      const call = output.calls.at(-1)
       if (call) call[1] += frame.delta?.partial_json ?? ''
-      if (event === 'message_delta') said.finish = frame.delta.stop_reason ?? ''
+      if (event === 'message_delta') output.finish = frame.delta.stop_reason ?? ''
     }
-    return said
+    return output
   },
 }
 
@@ -315,17 +315,20 @@ const isJson = (text: string): boolean => {
   }
 }
 
-/** Calls that were broken off cannot be taken back in a stream; whole answers leave them out. */
-function withoutBroken(said: Said, isOpenAI: boolean): { readonly said: Said; readonly isBroken: boolean } {
-  const calls = said.calls.filter(([, json]) => isJson(json || '{}'))
-  const isBroken = calls.length < said.calls.length
-  if (isBroken && isOpenAI) expect(said.finish).toBe('length')
-  return { isBroken, said: { ...said, calls } }
+/** Removes incomplete tool calls. Whole answers omit them, but streams have already sent them. */
+function withoutBroken(
+  output: Output,
+  isOpenAI: boolean,
+): { readonly output: Output; readonly isBroken: boolean } {
+  const calls = output.calls.filter(([, json]) => isJson(json || '{}'))
+  const isBroken = calls.length < output.calls.length
+  if (isBroken && isOpenAI) expect(output.finish).toBe('length')
+  return { isBroken, output: { ...output, calls } }
 }
 
 const count = times(200, 36)
 
-test(`${count} random requests are answered alike, whole and streamed`, async () => {
+test(`${count} random requests get the same answer whole and streamed`, async () => {
   const asked = fc
     .sample(fc.tuple(fc.constantFrom(...names), questions), { numRuns: 3 * count, seed: 5 })
     .flatMap(([name, question], index) => {
@@ -340,7 +343,7 @@ test(`${count} random requests are answered alike, whole and streamed`, async ()
     const stream = await post(path, { ...body, stream: true })
     expect(stream.status, JSON.stringify(body)).toBe(whole.status)
     if (whole.status !== 200) {
-      // A schema that no grammar keeps, in the same words.
+      // An unsupported schema. Both answers have to contain the same error.
       expect([whole.status, JSON.parse(await whole.text()).error]).toEqual([
         400,
         JSON.parse(await stream.text()).error,
@@ -349,14 +352,14 @@ test(`${count} random requests are answered alike, whole and streamed`, async ()
       return
     }
     const expected = read((await whole.json()) as never)
-    const { said, isBroken } = withoutBroken(await join(await stream.text()), name === 'openai')
-    const finish = isBroken && name === 'openai' ? said.finish : expected.finish
-    expect(normal(said), `${path} ${JSON.stringify(body)}`).toEqual(normal({ ...expected, finish }))
+    const { output, isBroken } = withoutBroken(await join(await stream.text()), name === 'openai')
+    const finish = isBroken && name === 'openai' ? output.finish : expected.finish
+    expect(normal(output), `${path} ${JSON.stringify(body)}`).toEqual(normal({ ...expected, finish }))
     seen.answered++
-    if (said.calls.length > 0) seen.calls++
-    if (said.thoughts !== '') seen.thoughts++
+    if (output.calls.length > 0) seen.calls++
+    if (output.thoughts !== '') seen.thoughts++
     if (isBroken) seen.broken++
-    if (/length|max_tokens/.test(said.finish)) seen.cut++
+    if (/length|max_tokens/.test(output.finish)) seen.cut++
   }
   const worker = async (): Promise<void> => {
     while (seen.answered < count) {
@@ -367,15 +370,15 @@ test(`${count} random requests are answered alike, whole and streamed`, async ()
   }
   await Promise.all([worker(), worker(), worker()])
   process.stdout.write(
-    `${seen.answered} random requests streamed as whole: ${seen.calls} with calls, ${seen.broken} with one that was broken off, ${seen.thoughts} with thoughts, ${seen.cut} cut by the limit; ${seen.refused} refused alike\n`,
+    `${seen.answered} random requests got the same answer streamed and whole: ${seen.calls} with tool calls, ${seen.broken} with an incomplete one, ${seen.thoughts} with reasoning, ${seen.cut} cut by the limit; ${seen.refused} rejected with the same error\n`,
   )
 
   expect(seen.answered).toBeGreaterThanOrEqual(count)
   for (const what of ['calls', 'thoughts', 'cut'] as const) expect(seen[what], what).toBeGreaterThan(0)
 }, 600_000)
 
-/** Arguments are the same JSON, however they are spelt: in one of the APIs they come as an object when they are whole. */
-const normal = (said: Said): Said => ({
-  ...said,
-  calls: said.calls.map(([name, json]) => [name, JSON.stringify(JSON.parse(json || '{}'))]),
+/** Normalises the JSON of tool arguments, because whole answers of some APIs contain it as an object. */
+const normal = (output: Output): Output => ({
+  ...output,
+  calls: output.calls.map(([name, json]) => [name, JSON.stringify(JSON.parse(json || '{}'))]),
 })

@@ -1,4 +1,4 @@
-/** Apps that do not tidy up: their model process is gone seconds later. Side by side, as these tests mostly wait. */
+/** The model process of an app that ends without `close()` exits within 15 s. The tests run concurrently. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, symlink } from 'node:fs/promises'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(models, { recursive: true }))
 
-/** With a model process of its own, that no other app keeps. */
+/** Starts an app with a separate runtime folder, so that no other app uses its model process. */
 async function startApp(mode: 'once' | 'forever') {
   const runtimeDir = await mkdtemp(join(tmpdir(), 'run-'))
   const child = spawn(process.execPath, [file, models, mode], {
@@ -33,7 +33,7 @@ async function startApp(mode: 'once' | 'forever') {
   const modelProcess = JSON.parse(line).processId as number
   return {
     exited,
-    /** To the whole group, as a terminal does it. */
+    /** Sends a signal to the whole process group, as a terminal does. */
     signal: (signal: NodeJS.Signals) => process.kill(-(child.pid as number), signal),
     async modelProcessGone(): Promise<void> {
       await until(() => !isAlive(modelProcess), 15_000)
@@ -42,8 +42,8 @@ async function startApp(mode: 'once' | 'forever') {
   }
 }
 
-describe.concurrent('an app that does not tidy up', () => {
-  test('takes its model process along when a script just ends', async ({ expect }) => {
+describe.concurrent('the model process of an app that does not call close()', () => {
+  test('exits when the app ends normally', async ({ expect }) => {
     const app = await startApp('once')
 
     const [code] = await app.exited
@@ -52,9 +52,9 @@ describe.concurrent('an app that does not tidy up', () => {
     await app.modelProcessGone()
   })
 
-  // kill -9; Ctrl-C; a watcher that restarts the app, such as nodemon or tsx; a closed terminal.
+  // Causes: kill -9, Ctrl-C, watchers such as tsx and nodemon (SIGTERM, SIGUSR2), a closed terminal (SIGHUP).
   test.each(['SIGKILL', 'SIGINT', 'SIGTERM', 'SIGUSR2', 'SIGHUP'] as const)(
-    'takes it along at %s',
+    'exits when the app receives %s',
     async (signal) => {
       const app = await startApp('forever')
 

@@ -33,7 +33,7 @@ const call = (stream: boolean, more = ''): string => head(body(stream).length, m
 const listenersOf = (emitter: NodeJS.EventEmitter): number =>
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)
 
-describe.each(mounts)('through %s', (_name, mount) => {
+describe.each(mounts)('routes in %s', (_name, mount) => {
   let engine: ScriptedEngine
   let server: Server
   let port: number
@@ -65,7 +65,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     return socket
   }
 
-  /** Resolves with all that came, once it holds what is looked for or the server has ended. */
+  /** Reads until `enough` accepts the text or the server ends the connection. Returns the text. */
   async function read(socket: Socket, enough: (text: string) => boolean = () => false): Promise<string> {
     let text = ''
     for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
@@ -80,7 +80,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
 
   const frames = (text: string): number => text.split('data: ').length - 1
 
-  test('200 clients that read three tokens and vanish, five times over, leave nothing behind', async () => {
+  test('1,000 clients that disconnect after three tokens leave no calls, sockets or listeners behind', async () => {
     const vanish = async () => {
       const socket = await open()
       socket.write(call(true))
@@ -106,7 +106,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     socket.destroy()
   }, 60_000)
 
-  test('a client that leaves before its body is complete starts nothing', async () => {
+  test('a client that disconnects before its body is complete starts no call of the engine', async () => {
     const socket = await open()
     socket.write(head(1_000) + body(true))
     socket.destroy()
@@ -116,7 +116,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     expect(engine.requests).toEqual([])
   })
 
-  test('a client that leaves while it waits for a whole answer ends it', async () => {
+  test('a client that disconnects while it waits for a whole answer ends the generation', async () => {
     const socket = await open()
     socket.write(call(false))
     await until(() => engine.running === 1, 5_000)
@@ -126,7 +126,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     await until(() => engine.running === 0, 5_000)
   })
 
-  test('a body that stops coming is given up', async () => {
+  test('a body that stops arriving gives a 408', async () => {
     const socket = await open()
     socket.write(head(1_000) + body(true))
 
@@ -137,7 +137,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     expect(engine.requests).toEqual([])
   })
 
-  test('a body that comes byte by byte is served', async () => {
+  test('a body that arrives byte by byte is served', async () => {
     const socket = await open()
     socket.setNoDelay(true)
     socket.write(head(body(true).length))
@@ -152,7 +152,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     expect(answer).toContain('word0')
   })
 
-  test('a client that ends its half of the connection has left, as everywhere in Node', async () => {
+  test('a client that half-closes its connection counts as disconnected', async () => {
     const socket = await open()
     socket.end(call(true))
 
@@ -162,7 +162,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     socket.destroy()
   })
 
-  test('a connection is used again after an error', async () => {
+  test('a connection can be used again after an error response', async () => {
     const socket = await open()
     socket.write(`${head(1)}{`)
     const refused = await read(socket, (text) => text.includes('}}'))
@@ -174,7 +174,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     expect(answer).toContain('word0')
   })
 
-  test('a connection that broke in mid-answer does not harm the next', async () => {
+  test('a connection that is reset during an answer does not affect the next one', async () => {
     const broken = await open()
     broken.write(call(true))
     await read(broken, (text) => frames(text) >= 3)
@@ -189,7 +189,7 @@ describe.each(mounts)('through %s', (_name, mount) => {
     await until(() => engine.running === 0, 5_000)
   })
 
-  test('a client that does not read is written to no further than its socket holds', async () => {
+  test('for a client that does not read, generation pauses when its socket is full', async () => {
     let pulled = 0
     const piece = 'x'.repeat(1_000)
     const flood: Engine = {

@@ -1,4 +1,4 @@
-/** A model whose file somebody has removed under its manifest: every route says so, and in the same way. */
+/** Every route reports a model whose weights were deleted while its manifest remains, with the same error. */
 import { rm } from 'node:fs/promises'
 import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
@@ -49,7 +49,7 @@ test.each([
   ['/v1/embeddings', { input: 'Hi' }],
   ['/v1/messages', { messages, max_tokens: 9 }],
   ['/v1/messages/count_tokens', { messages }],
-])('%s with %j is a 404 that says what is missing', async (path, fields) => {
+])('%s with %j gives a 404 that names the missing weights', async (path, fields) => {
   const response = await ask(path, fields)
 
   expect(await response.text()).toMatch(
@@ -58,7 +58,7 @@ test.each([
   expect(response.status).toBe(404)
 })
 
-test('it is let go of all the same, and is still listed', async () => {
+test('a model without weights can be unloaded, and is still listed', async () => {
   for (const path of ['/api/generate', '/api/chat'])
     expect(await (await ask(path, { keep_alive: 0 })).json()).toMatchObject({ done_reason: 'unload' })
 
