@@ -12,7 +12,7 @@ export interface Answer {
 export async function differences(recorded: Answer, ours: Answer, rules: Rules): Promise<string[]> {
   if (recorded.status !== ours.status) {
     const line = `status ${ours.status}, recorded ${recorded.status}: ${excerpt(ours.body)}`
-    // The status can differ while the body has the same shape.
+    // For a 4xx instead of a 5xx, the body still has to have the recorded shape.
     const isClients = recorded.status >= 500 && Math.floor(ours.status / 100) === 4
     return isClients
       ? [line, ...(await differences({ ...recorded, status: ours.status }, ours, rules))]
@@ -77,13 +77,13 @@ function statusesOf(lines: readonly unknown[]): string[] {
 
 const transfer = /^(pulling|pushing) [0-9a-f]{12}$/
 
-/** The recorded status of the same kind. */
+/** The expected shape of a progress line. */
 function stepOf(line: unknown): unknown {
   if (!hasStatus(line)) return { error: '' }
   return transfer.test(line.status) ? { status: '', digest: '', total: 1, completed: 1 } : { status: '' }
 }
 
-/** The number of chunks depends on the model. Their shapes do not; the last one differs. */
+/** The number of chunks depends on the model. Their shapes do not. The last chunk has its own shape. */
 function streamDifferences(recorded: readonly unknown[], ours: readonly unknown[], rules: Rules): string[] {
   return [
     ...setDifferences(recorded.slice(0, -1), ours.slice(0, -1), rules),

@@ -18,7 +18,7 @@ const recorded = fileURLToPath(new URL('on-disk', import.meta.url))
 const signal = AbortSignal.timeout(60_000)
 const names = 'manifests/registry.ollama.ai/library'
 
-/** Ollama rewrites uploaded files: digests and sizes of both versions. */
+/** Digest and size of a file as Ollama and as we store it. Ollama rewrites uploaded files. */
 interface Weights {
   readonly file: string
   readonly theirs: readonly [digest: string, size: number]

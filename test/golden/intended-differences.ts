@@ -2,7 +2,7 @@
 
 export interface IntendedDifference {
   readonly reason: string
-  /** Client errors: the recorded server answers 5xx, ours 4xx with the same shape of body. */
+  /** For client errors, the recorded server answers 5xx. Ours answers 4xx with the same shape of body. */
   readonly clientError?: true
   /** The feature is not implemented yet. */
   readonly notBuilt?: true
@@ -11,7 +11,7 @@ export interface IntendedDifference {
 
 export const intendedDifferences: readonly IntendedDifference[] = [
   {
-    reason: "What a client has done wrong is the client's error (4xx), not the server's (5xx).",
+    reason: 'An error of the client gives a 4xx, not a 5xx.',
     clientError: true,
     ids: [
       ...['465-create-missingblob-nostream', '560-create-license-num', '1402-pull-404-nostream'],

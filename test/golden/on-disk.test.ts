@@ -18,7 +18,7 @@ import tags from './on-disk/tags.json' with { type: 'json' }
 
 const recorded = fileURLToPath(new URL('on-disk', import.meta.url))
 
-/** Blobs that were recorded without their bytes, by their first digits. */
+/** The files of blobs that were recorded without their bytes, by digest. */
 const weights: Readonly<Record<string, string>> = {
   '2f2b2c6374bf899d4428ffc634a6c6a37ea4cf3f30227799f597fcc42a9cb236': narrowModel,
   d51e753f49128be2cd8cbdef6e20327ac8e560de4b0cd57fada5c8e5657a39ef: encoderModel,

@@ -16,7 +16,7 @@ export interface RecordedRequest {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  /** Text; invalid UTF-8 bytes are written `\xff`. */
+  /** Text. Invalid UTF-8 bytes are written as `\xff`. */
   readonly body?: string
   /** Name of the file that is the body. */
   readonly upload?: string

@@ -1,10 +1,10 @@
-/** The registry of the recording: serves the models of a store, without pushes. */
+/** Replaces the registry of the recording. Serves the models of a store, and accepts no pushes. */
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { type Listening, listen } from '../support/listen.ts'
 
-/** Its address in the recording. */
+/** The address of the registry in the recording. */
 export const recordedRegistry = '127.0.0.1:5099'
 
 /** A closed port instead of the default registry, which the recorded server could not reach. */

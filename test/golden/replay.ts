@@ -17,7 +17,7 @@ export interface Result {
 
 const limitMs = 30_000
 
-/** Sequential: responses can depend on earlier requests. */
+/** Sends the requests one after the other, because responses can depend on earlier requests. */
 export async function replay(exchanges: readonly Exchange[], sites: Sites): Promise<readonly Result[]> {
   const agent = new Agent({ keepAlive: true })
   const results: Result[] = []
@@ -65,7 +65,7 @@ const wantsOut = /^\d+-(unknown-push|pull-cloud|pull-neterr|create-from-missing)
 function rulesFor({ request }: Exchange): Rules {
   // Which models are installed and loaded may differ.
   const mayBeEmpty = ['models', 'data', 'recommendations']
-  // The recorded server imitates parts of these APIs; we follow the originals.
+  // The recorded server imitates parts of these APIs. We follow the original APIs.
   if (request.path.startsWith('/v1/'))
     return { exact: false, mayBeEmpty, optional: ['message', 'delta'].flatMap(optionalIn) }
   return {

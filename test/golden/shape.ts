@@ -22,7 +22,7 @@ export function shapeDifferences(recorded: unknown, ours: unknown, rules: Rules,
   return []
 }
 
-/** Both lists have the same shapes, in any number and order. */
+/** Differences between the sets of shapes of two lists. */
 export function setDifferences(
   recorded: readonly unknown[],
   ours: readonly unknown[],
@@ -52,7 +52,7 @@ function keyDifferences(
   ]
 }
 
-/** Each of our elements has a recorded shape. Number and kinds vary. */
+/** Differences of our elements from all recorded shapes. The number of elements may differ. */
 function listDifferences(
   recorded: readonly unknown[],
   ours: readonly unknown[],

@@ -1,4 +1,4 @@
-/** The servers of the recording: one without models, one for created models, and one that pulled those. */
+/** The servers of the recording: one without models, one that creates models, and one that pulls them. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -13,7 +13,7 @@ import {
 } from '../support/models.ts'
 import { exchanges } from './recording.ts'
 
-/** Identical to the recorded files: their details have to be equal. */
+/** Files that are identical to the recorded ones. Their details have to be equal. */
 const same: Readonly<Record<string, () => Buffer>> = {
   'tiny-chat.gguf': () => readFileSync(narrowModel),
   'tiny-bert.f16.gguf': () => readFileSync(encoderModel),
@@ -23,13 +23,13 @@ const same: Readonly<Record<string, () => Buffer>> = {
 }
 
 const standIns: Readonly<Record<string, () => Buffer>> = {
-  // Models that think and call tools.
+  // These models use reasoning and call tools.
   'tiny-qwen3.f16.gguf': () => readFileSync(modelPath),
   'tiny-qwen3-lora.gguf': () => adapterFile(),
   'qwen2-0.5b.q4_0.gguf': () => variantOf(modelPath),
-  // A generative model that also computed embeddings.
+  // The recorded file was a generative model that also computed embeddings.
   'tiny-rerank.f16.gguf': () => variantOf(encoderModel),
-  // Random weights under a plain template.
+  // A model with random weights and a plain template.
   'tiny-llama3.f16.gguf': () => variantOf(noiseModel),
 }
 

@@ -106,7 +106,7 @@ test('complete answers to random schemas are valid, and about nine in ten answer
     }
     await Promise.all([worker(), worker(), worker(), worker()])
     process.stdout.write(
-      `${kept.length} random schemas ${kind}: ${kept.length - unfinished.length} finished within 512 tokens, ${invalid.length} invalid; broken off: ${countsOf(unfinished)}\n`,
+      `${kept.length} random schemas ${kind}: ${kept.length - unfinished.length} complete within 512 tokens, ${invalid.length} invalid; incomplete at: ${countsOf(unfinished)}\n`,
     )
     expect(kept.length).toBe(count)
     expect(invalid).toEqual([])

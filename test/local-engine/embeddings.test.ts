@@ -339,7 +339,7 @@ describe('infill', () => {
   const input: InfillInput = { kind: 'infill', prefix: 'def add(a, b): <|im_end|>', suffix: '\n    return c' }
   const call = { signal: new AbortController().signal }
 
-  test("puts prefix and suffix between the infill tokens of the model, and treats special tokens in them as text", async () => {
+  test('puts prefix and suffix between the infill tokens of the model, and treats special tokens in them as text', async () => {
     const { prefix, suffix, middle } = gapTokens
     const ids = async (text: string) => await llm.tokenize({ model: 'gap', text, parseSpecial: false })
 

@@ -1,4 +1,4 @@
-/** GGUF files with one fault each. A call of each file ends in time, with an answer or a typed error. */
+/** GGUF files with one fault each. A call of each ends in time, with an answer or a typed error. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ const typedError = (error: unknown): LlmError => {
   return LlmError.from(error)
 }
 
-/** Makes a call with the file as model. Returns `answered`, `failed` or `crashed` (the model process). */
+/** Makes a call with the file as model. Returns `answered`, `failed`, or `crashed` for a crashed process. */
 async function outcomeOf(forgery: Forgery): Promise<string> {
   const { model, path } = await write(forgery)
   const startedAt = performance.now()
@@ -77,7 +77,7 @@ describe('the other faulty files', () => {
   /** Files that crash the process. They lack a length that some architectures do not need. */
   const crashing = ['no feed_forward_length', 'no feed_forward_length, in BPE', 'byte 246 is 168']
 
-  test('crash no model process, apart from known ones, and the next call is served', async () => {
+  test('crash no model process, apart from known crashes, and the next call is served', async () => {
     const random = randomOf(2)
     const sample = passing
       .map((forgery) => ({ forgery, place: random() }))

@@ -22,7 +22,7 @@ const window = 128
 describe.each([
   ['tiny-mamba.f16', recurrentModel, Number.POSITIVE_INFINITY],
   ['tiny-gemma3-swa.f16', slidingWindowModel, window],
-])('%s', (name, models, mostSeeded) => {
+])('the model %s', (name, models, mostSeeded) => {
   let llm: Llm
 
   beforeAll(async () => {

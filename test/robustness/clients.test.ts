@@ -33,7 +33,7 @@ const call = (stream: boolean, more = ''): string => head(body(stream).length, m
 const listenersOf = (emitter: NodeJS.EventEmitter): number =>
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)
 
-describe.each(mounts)('routes in %s', (_name, mount) => {
+describe.each(mounts)('the %s adapter', (_name, mount) => {
   let engine: ScriptedEngine
   let server: Server
   let port: number
