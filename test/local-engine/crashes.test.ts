@@ -103,11 +103,15 @@ describe('a model process that is killed', () => {
   })
 
   test('at the last token ends the call normally or with an upstream error', async () => {
+    let hasKilled = false
     const end = await read('Hello', 20, (count) => {
-      if (count === 20) kill()
+      if (count < 20) return
+      kill()
+      hasKilled = true
     })
     const next = await llm.chat('Hello', short)
 
+    expect(hasKilled).toBe(true)
     expect(['length', 'upstream']).toContain(end)
     expect(next.usage.outputTokens).toBe(5)
   })

@@ -211,7 +211,7 @@ export class LocalEngine implements Engine {
   }
 
   #observeEvent(event: GenerateEvent, request: GenerateRequest, loaded: LoadedProcess): void {
-    if (event.type === 'text') this.#loaded.failures.onText(loaded.fingerprint)
+    this.#loaded.failures.onEvent(loaded.fingerprint, event.type)
     if (event.type !== 'start') return
     extendCacheExpiry(loaded, request, event)
     this.#logDivergence(event)
@@ -228,7 +228,7 @@ export class LocalEngine implements Engine {
     const results: T[] = []
     const task: LoadedTask<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
       await process.request(type, request, { ...call, tenant: scopeTenant(call) }, (result) => {
-        if (type === 'embed' || type === 'rerank') this.#loaded.failures.onText(fingerprint)
+        if (type === 'embed' || type === 'rerank') this.#loaded.failures.onOutput(fingerprint)
         results.push(parseResult(result))
       })
       return { loadMs }

@@ -46,13 +46,25 @@ test('the first restarts are immediate, later ones report growing pauses', () =>
   }
 })
 
-test('output resets the failures', () => {
+test.each(['text', 'reasoning', 'tool-call', 'tool-arguments', 'end'] as const)(
+  'an event of type %s resets the failures',
+  (type) => {
+    const failures = failuresAt({ ms: 0 })
+    for (let i = 0; i < 9; i++) failures.onEnd('fp')
+
+    failures.onEvent('fp', type)
+
+    expect(check(failures)).not.toThrow()
+  },
+)
+
+test.each(['start', 'prompt'] as const)('an event of type %s does not reset the failures', (type) => {
   const failures = failuresAt({ ms: 0 })
   for (let i = 0; i < 9; i++) failures.onEnd('fp')
 
-  failures.onText('fp')
+  failures.onEvent('fp', type)
 
-  expect(check(failures)).not.toThrow()
+  expect(check(failures)).toThrow()
 })
 
 test('the failures of a thousand models are kept', () => {

@@ -3,6 +3,7 @@
  * another fingerprint.
  */
 import { LlmError } from '../../../errors.ts'
+import type { GenerateEvent } from '../../events.ts'
 
 /**
  * Number of load crashes in a row after which a file is rejected. Such a file usually crashes the loader each
@@ -75,7 +76,12 @@ export class Failures {
     if (failure) failure.loadCrashes = 0
   }
 
-  onText(fingerprint: string): void {
+  /** Resets the failures. Every event but `start` and `prompt` is output. Those two only need the prompt. */
+  onEvent(fingerprint: string, type: GenerateEvent['type']): void {
+    if (type !== 'start' && type !== 'prompt') this.onOutput(fingerprint)
+  }
+
+  onOutput(fingerprint: string): void {
     this.#failures.delete(fingerprint)
   }
 
