@@ -46,12 +46,12 @@ export interface Access {
   readonly auth: AuthMode
   /**
    * Returns CORS headers for a browser page of an allowed origin, and none for other clients. Throws
-   * `permission` for a page of any other origin.
+   * an `LlmError` `permission` for a page of any other origin.
    */
   checkOrigin(request: HttpRequest): Readonly<Record<string, string>>
   /**
-   * Returns the authenticated caller. Rejects with `authentication`, or with `permission` if the caller lacks
-   * the scope.
+   * Returns the authenticated caller. Rejects with an `LlmError`: `authentication`, or `permission` if the
+   * caller lacks the scope.
    */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
 }

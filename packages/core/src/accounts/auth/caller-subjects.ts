@@ -12,7 +12,7 @@ export class CallerSubjects {
 
   /**
    * Returns the id under which the rate limiter counts a caller's calls, and the caller's limits. `limits` is
-   * undefined if there are none. Throws `internal` for an unknown tier.
+   * undefined if there are none. Throws an `LlmError` `internal` for an unknown tier.
    */
   of(caller: Pick<Caller, 'id' | 'tier' | 'limits'>): Subject {
     const limits = this.#limitsOf(caller)

@@ -23,8 +23,8 @@ const callerSchema = z.strictObject({
 })
 
 /**
- * Converts numeric ids to strings. Throws `internal`, which names the invalid field, because the mistake is
- * in the host app.
+ * Converts numeric ids to strings. Throws an `LlmError` `internal` for an invalid field, because the mistake
+ * is in the host app.
  */
 export function parseCaller(given: unknown): Caller {
   const result = callerSchema.safeParse(given)

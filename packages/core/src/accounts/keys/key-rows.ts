@@ -22,8 +22,8 @@ export const keyColumns = (clock: string): string =>
   `id, name, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
 
 /**
- * Locks the key until the transaction ends. Throws `not_found` for an unknown id, and `conflict` for a
- * revoked key.
+ * Locks the key until the transaction ends. Throws an `LlmError`: `not_found` for an unknown id, `conflict`
+ * for a revoked key.
  */
 export async function lockKey({ query }: Queries, clock: string, id: string): Promise<KeyRow> {
   const [row] = await query<KeyRow>(

@@ -28,8 +28,8 @@ export class LimitRequests {
   }
 
   /**
-   * Rejects with `conflict` while another request of the key is pending, and with `permission` for callers
-   * without a key.
+   * Rejects with an `LlmError`: `conflict` while another request of the key is pending, `permission` for
+   * callers without a key.
    */
   async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
     const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)

@@ -24,7 +24,7 @@ export class RevocationWatcher {
     }
   }
 
-  /** Calls the listeners of a revoked key, which end its running answers. */
+  /** Calls the listeners of a revoked key. The listeners end the running answers of the key. */
   end(id: string): void {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }

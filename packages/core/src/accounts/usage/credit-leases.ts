@@ -46,8 +46,8 @@ export class CreditLeases {
   /**
    * Renews a lease until `untrack`.
    *
-   * @param reserved undefined for a settled call without a reservation. It only keeps the timer running,
-   *   which also writes the row of the call
+   * @param reserved undefined for a settled call without a reservation. Such a call has no lease, but keeps
+   *   the timer running until the row of the call is written
    */
   track(id: string, reserved: ReservedCredit | undefined): void {
     if (reserved) {

@@ -138,8 +138,8 @@ export class Ledger {
   }
 
   /**
-   * Throws `quota` if the caller has no credit left, and `rate_limit` if running calls have reserved the
-   * rest.
+   * Throws an `LlmError`: `quota` if the caller has no credit left, `rate_limit` if running calls have
+   * reserved the rest.
    */
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
     if (!caller.spendingLimit) return
@@ -167,7 +167,7 @@ export class Ledger {
   }
 
   /**
-   * Reserves the worst-case cost of a call. Throws `quota` if the caller's credit does not cover that cost.
+   * Reserves the worst-case cost of a call. Throws an `LlmError` `quota` if the credit does not cover it.
    * Throws `rate_limit` if the credit would cover it without the reservations of running calls. Throws
    * `permission` for a model without a price.
    */

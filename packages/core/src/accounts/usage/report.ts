@@ -53,7 +53,10 @@ export interface CallRow {
   readonly durationMs: number
 }
 
-/** SQL for the name of a key on its last day of use. The name follows the day, which has a fixed length. */
+/**
+ * SQL for the last day on which a key was used, followed by the name of the key on that day. Each day has 10
+ * characters, so the maximum is the last day.
+ */
 const latestName = 'max(day || key_name)'
 const dayLength = '2026-11-22'.length
 

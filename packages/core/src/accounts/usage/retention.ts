@@ -16,7 +16,7 @@ export class Retention {
     this.#onError = onError
   }
 
-  /** Deletes old rows in the background, at the first call and then once an hour. */
+  /** Deletes old rows in the background, at most once an hour. */
   onWritten(at: number): void {
     if (at < this.#nextAt || !Number.isFinite(this.#retentionMs)) return
     this.#nextAt = at + pruneEveryMs

@@ -20,7 +20,7 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   )
 }
 
-/** The error for a call that must wait until running calls release reserved credit. That time is unknown. */
+/** The error for a call that must wait until running calls release reserved credit. The wait is unknown. */
 export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
   new LlmError(
     'rate_limit',

@@ -63,8 +63,8 @@ export class SpendingWarnings {
   }
 
   /**
-   * Publishes a warning with the threshold 1, if that is among the thresholds. The limit is spent, or the
-   * remaining credit is too small for a call.
+   * Publishes a warning with the threshold 1, if that is among the thresholds. Call it when the limit is
+   * spent, or when the remaining credit is too small for a call.
    */
   onExhausted(warning: Omit<SpendingWarning, 'threshold'>): void {
     if (this.#thresholds.includes(1)) this.#publish({ ...warning, threshold: 1 })
