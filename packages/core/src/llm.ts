@@ -55,7 +55,7 @@ export interface Llm {
    * Returns the API key of a request as a rate limit subject, for routes of the host app:
    * `rateLimit(llm.limits, { keyGenerator: llm.apiKeyGenerator })`. A key's calls of such routes and its
    * calls of models count against the same limits. For a key without limits, the limits of the route apply.
-   * Throws `authentication`.
+   * Throws an `LlmError` `authentication` without a valid key.
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
   /**

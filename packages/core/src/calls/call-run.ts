@@ -27,7 +27,8 @@ export class CallRun {
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
     this.#clientSignal = call.signal
-    // Each running part has its own listener for the abort. This one ends the call while no part runs.
+    // Each running part listens for the abort itself. With several parts, the listener below ends the call
+    // while no part runs.
     if (partCount === 1) return
     this.#onAbort = () => void this.#finish('aborted')
     this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })

@@ -64,7 +64,7 @@ export interface CallSettings extends UnaryCallOptions {
   readonly signal: AbortSignal
   /** All requests are for the same model. Empty for `admin`. */
   readonly requests: readonly ModelRequest[]
-  /** Finds a model by its name. Rejects with `not_found`. */
+  /** Finds a model by its name. Rejects with an `LlmError` `not_found`. */
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
@@ -110,7 +110,7 @@ export class Call {
   stopWatching: (() => void) | undefined
   /** The error that ends the answer when the API key is revoked. Undefined until then. */
   endReason: LlmError | undefined
-  /** Whether the call has begun to use the engine. From then on it costs a request, even if it fails. */
+  /** Whether the call has begun to use the engine. From then on it counts as a request, even if it fails. */
   hasStarted = false
   /**
    * Whether tokens are counted for limits or spending. If so, the engine stops generating while 64 tokens are
@@ -143,7 +143,7 @@ export class Call {
     this.#onLimits?.(limits)
   }
 
-  /** Throws `overloaded` if the call has already ended, such as because the app closes. */
+  /** Throws an `LlmError` `overloaded` if the call has already ended, such as because the app closes. */
   throwIfOver(): void {
     if (this.isOver) throw serverClosing()
   }

@@ -62,7 +62,7 @@ export interface LlmClient {
 
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
-  /** Counts one request to the admin API against the caller's limits. Throws `rate_limit`. */
+  /** Counts one request to the admin API against the caller's limits. Throws an `LlmError` `rate_limit`. */
   admitAdmin(): Promise<void>
 }
 
@@ -70,7 +70,7 @@ export interface ClientParts {
   readonly pipeline: CallPipeline
   readonly engine: Engine
   readonly models: ModelActions
-  /** Rejects with `invalid_request` if there is no default model. */
+  /** Rejects with an `LlmError` `invalid_request` if there is no default model. */
   readonly resolveDefaultModel: () => Promise<string>
 }
 

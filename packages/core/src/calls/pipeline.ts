@@ -65,7 +65,7 @@ export class CallPipeline {
     const run = this.#openGenerationRun(settings)
     const { call } = run
     const entry = run.enter()
-    // Without steps, the engine is called in the same tick. So the engine sees an abort that follows at once.
+    // Without steps, the engine is called in the same tick. An abort right after that reaches the engine.
     if (entry) await entry
     const request = call.requests[0] as GenerateRequest
     return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
@@ -102,7 +102,7 @@ export class CallPipeline {
     }
   }
 
-  /** Ends running calls and charges their usage. Later calls are rejected with `overloaded`. */
+  /** Ends running calls and charges their usage. Later calls get the `LlmError` `overloaded`. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#runs].map((run) => run.close()))

@@ -16,8 +16,8 @@ export class CreditStep implements CallStep {
   }
 
   /**
-   * Rejects with `quota` if the credit is too low, and with `rate_limit` while running calls have reserved
-   * the rest.
+   * Rejects with an `LlmError`: `quota` if the credit is too low, `rate_limit` while running calls have
+   * reserved the rest.
    */
   async before(call: Call): Promise<void> {
     if (!usesTokens(call)) return
@@ -32,7 +32,7 @@ export class CreditStep implements CallStep {
     await this.#ledger.expectCredit(ledgerCall)
     call.throwIfOver()
     call.credit = postpaid
-    // The engine counts the prompt. If that fails, the call costs a request and gets a row in the ledger.
+    // The engine counts the prompt. If that fails, the call counts as a request and gets a row in the ledger.
     call.hasStarted = true
     const worstCase = await call.computeWorstCase()
     call.throwIfOver()

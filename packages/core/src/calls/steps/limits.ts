@@ -22,8 +22,8 @@ export interface LimitsStepOptions {
 const reservedOutputTokens = 1_024
 
 /**
- * The bucket that counts the requests of each kind of call without tokens. `generate` uses the bucket
- * `caller`, too. The other buckets are separate and have the same size.
+ * The buckets that count calls without tokens, by kind of call. Kinds that are not listed are not counted.
+ * Calls with tokens also use the bucket `caller`. The other buckets are separate and have the same size.
  */
 const requestBuckets: Partial<Record<CallKind, string>> = {
   count: 'count',
@@ -42,7 +42,7 @@ export class LimitsStep implements CallStep {
     this.#options = options
   }
 
-  /** Rejects with `rate_limit`. */
+  /** Rejects with an `LlmError` `rate_limit` if a limit does not admit the call. */
   async before(call: Call): Promise<void> {
     const subjects = this.#subjectsOf(call)
     if (subjects.length === 0) return

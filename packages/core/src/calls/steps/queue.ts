@@ -21,7 +21,7 @@ export class QueueStep implements CallStep {
     this.#options = options
   }
 
-  /** Rejects with `overloaded` when the queue is full. */
+  /** Rejects with an `LlmError` `overloaded` when the queue is full. */
   async before(call: Call): Promise<void> {
     // The engine itself schedules background calls and all other kinds of calls.
     if (call.kind !== 'generate' || call.isBackground) return
