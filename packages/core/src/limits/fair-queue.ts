@@ -54,7 +54,7 @@ export class FairQueue {
 
   /**
    * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When
-   * more than `maxQueued` calls wait, one of them rejects with `overloaded` and the estimated wait.
+   * more than `maxQueued` calls wait, one rejects with an `LlmError` `overloaded` and the estimated wait.
    */
   async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     if (!(await this.#waitForPermit(caller, signal))) return undefined

@@ -10,8 +10,8 @@ export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>()
 
   /**
-   * Runs a task when no other task with one of its keys runs. Throws `overloaded` after a wait of more than
-   * 10 seconds: then the database is unavailable or far too slow.
+   * Runs a task when no other task with one of its keys runs. Throws an `LlmError` `overloaded` after a wait
+   * of more than 10 seconds: then the database is unavailable or far too slow.
    */
   async runExclusive<Result>(keys: Iterable<string>, task: () => Promise<Result>): Promise<Result> {
     const requestedAt = performance.now()

@@ -12,7 +12,7 @@ export interface Limits {
    * it admits no call that needs tokens.
    *
    * In any minute, sequential calls (`concurrent: 1`) use at most a full bucket, its refill, and the debt of
-   * one call. Of parallel calls, each call that was running when the last one was admitted can add a debt. A
+   * one call. With parallel calls, each call that is running when the bucket becomes empty can add a debt. A
    * call that ends returns its unused tokens, and other calls can use these from then on.
    */
   readonly tokensPerMinute?: number | undefined

@@ -113,7 +113,10 @@ const optionNames = [
   'ipv6Subnet',
 ] satisfies (keyof RouteLimitOptions<never>)[]
 
-/** Converts `limit` per minute to `requestsPerMinute`, so that both options share stored buckets. */
+/**
+ * Returns the limits of a route. A `limit` with a window of a minute becomes `requestsPerMinute`, so
+ * that a route with either option uses the same bucket.
+ */
 export function limitsOf({
   limits,
   limit,

@@ -77,7 +77,7 @@ export function createRouteLimit<Request>(
   }
 }
 
-/** Undefined does not mean that a limiter has no limits: it may not report them. */
+/** False if `limits` is undefined, because a limiter need not report its limits. */
 const hasNoLimits = (limits: Limits | WindowLimit | undefined): boolean =>
   limits !== undefined && Object.values(limits).every((limit) => limit === undefined)
 

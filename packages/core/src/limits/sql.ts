@@ -74,7 +74,8 @@ class SqlLimiter implements ClosableRateLimiter {
       )
       if (refusal) {
         // A throw rolls the transaction back. But lease changes by `count` must be committed. If the clock
-        // has been set back, so must the current time. Otherwise buckets would not refill until the old time.
+        // has been set back, the current time must be committed, too. Otherwise buckets would not refill
+        // until the old time.
         if (concurrency.length === 0 && rows.every(({ at }) => at <= now)) throw refusal
         await writeBuckets(queries, charges, now)
         return refusal
