@@ -70,7 +70,10 @@ export async function* readBytes({ chunks, contentEncoding }: BodySource): Async
   }
 }
 
-/** Yields the raw body that an earlier body parser stored. Throws `invalid_request` if it stored no bytes. */
+/**
+ * Yields the raw body that an earlier body parser stored. Throws an `LlmError` `invalid_request` if the body
+ * is not bytes.
+ */
 export async function* readParsedBytes(parsed: unknown): AsyncGenerator<Uint8Array> {
   if (!(parsed instanceof Uint8Array))
     throw createBodyParserError(
@@ -138,7 +141,7 @@ async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number
 const tooLarge = (limitBytes: number): LlmError =>
   new LlmError('too_large', `The request body is larger than ${limitBytes} bytes.`)
 
-/** Throws `invalid_request` for JSON with too many levels or parts, before parsing would block. */
+/** Throws an `LlmError` `invalid_request` for JSON with too many levels or parts, before parsing blocks. */
 function checkComplexity(bytes: Buffer): void {
   let depth = 0
   let parts = 0

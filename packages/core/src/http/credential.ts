@@ -2,7 +2,10 @@
 import { LlmError } from '../errors.ts'
 import type { HttpRequest } from './message.ts'
 
-/** Reads the API key from `x-api-key` or `authorization: Bearer`. Throws `authentication` if both differ. */
+/**
+ * Reads the API key from `x-api-key` or `authorization: Bearer`. Throws an `LlmError` `authentication` if
+ * these headers contain different keys.
+ */
 export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | undefined {
   const [, bearer] = /^bearer +(\S+) *$/i.exec(header('authorization') ?? '') ?? []
   const key = header('x-api-key') || undefined
@@ -11,7 +14,7 @@ export function credentialOf({ header }: Pick<HttpRequest, 'header'>): string | 
   return bearer ?? key
 }
 
-/** Reads the API key like `credentialOf`. Throws `authentication` if the request has no key. */
+/** Reads the API key like `credentialOf`. Throws an `LlmError` `authentication` without a key. */
 export function expectCredential(request: Pick<HttpRequest, 'header'>): string {
   const key = credentialOf(request)
   if (key !== undefined) return key

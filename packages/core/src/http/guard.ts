@@ -30,7 +30,7 @@ export const isDirectLoopback = ({
 /**
  * Whether the `Host` header is a local name or address. This check prevents DNS rebinding. In that attack,
  * the domain of a web page is made to resolve to this machine, so browsers treat requests to it as
- * same-origin. But their `Host` header still contains the public name of the domain. Addresses of local
+ * same-origin. But the `Host` header still contains the public name of the domain. Addresses of local
  * networks and names that cannot be registered, such as `printer.local`, count as local.
  */
 export function isLocalHost(host: string | undefined): boolean {

@@ -19,15 +19,15 @@ export interface HttpRequest {
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */
   query(name: string): string | undefined
   /**
-   * Returns the parsed JSON body, or the result of an earlier body parser. Throws `too_large` and
-   * `invalid_request`.
+   * Returns the parsed JSON body, or the result of an earlier body parser. Throws an `LlmError`
+   * `too_large` or `invalid_request`.
    *
    * @param defaultBody replaces an empty body; without it, an empty body is an error
    */
   json(defaultBody?: object): Promise<unknown>
   /**
-   * Returns the raw body, without a size limit, for file uploads. Throws `invalid_request` if the body ends
-   * early, or if a body parser has consumed it without keeping its bytes.
+   * Returns the raw body, without a size limit, for file uploads. Throws an `LlmError`
+   * `invalid_request` if the body ends early, or if a body parser has consumed it without keeping its bytes.
    */
   bytes(): AsyncIterable<Uint8Array>
 }

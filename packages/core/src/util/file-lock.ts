@@ -1,7 +1,7 @@
 /**
  * A lock between processes that share a folder. The lock is a file, and its owner regularly updates the
- * modification time. The file stays empty, so that the lock also works on a full disk: the deletion of a
- * model needs it. No npm package is used, because such packages install signal handlers in the app's process.
+ * modification time. The file stays empty, so that the lock also works on a full disk: deleting a model
+ * needs the lock. No npm package is used, because such packages install signal handlers in the app's process.
  */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
@@ -19,7 +19,7 @@ const settleMs = 100
  * is acquired.
  *
  * @param work `lost` aborts when another process has taken the lock, because this process was stopped for too
- *   long. `expectOwned` checks that at once, and rejects if the lock is lost. Call it before changes that
+ *   long. `expectOwned` checks the lock at once, and rejects if it is lost. Call it before changes that
  *   could harm other processes
  */
 export async function withFileLock<T>(
@@ -72,7 +72,7 @@ async function createLockFile(path: string): Promise<FileHandle> {
 /** Whether the lock has a live owner. */
 export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => Date.now() - mtimeMs < staleMs
 
-/** When several processes find a stale lock, the last to replace it owns it. */
+/** When several processes find a stale lock, the last one that replaces it owns the new lock. */
 async function takeOverStaleLock(path: string): Promise<FileHandle | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found || isFresh(found)) return undefined

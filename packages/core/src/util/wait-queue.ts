@@ -40,7 +40,7 @@ export class WaitQueue<Entry extends object> {
       const onAbort = (): void => {
         this.#waiters.delete(entry)
         resolve(false)
-        // `select` may have waited to admit this entry before those behind it.
+        // `select` may have kept later entries waiting, so that this entry is admitted first.
         this.pump()
       }
       const forget = (): void => signal.removeEventListener('abort', onAbort)
