@@ -25,8 +25,8 @@ export interface DialectSpec<Name extends string> {
   readonly name: Name
   readonly routes: readonly (readonly [method: Method, path: string, handler: Handler, scope?: Scope])[]
   /**
-   * Whether a client of this dialect sent the request. Called if several dialects have the route, or none.
-   * Absent in the default dialect.
+   * Whether a client of this dialect sent the request. Called if several dialects have the route, or if no
+   * dialect has it. Absent in the default dialect.
    */
   readonly isSpokenBy?: (request: HttpRequest) => boolean
   /** Response text for `GET` of the mount point, unless the host app has a route for it. */

@@ -5,7 +5,7 @@
 import type { Generation } from '../calls/generation.ts'
 import type { HttpResponse } from '../http/message.ts'
 
-/** Adds the reused prompt tokens of all started generations. Adds no header if no generation has started. */
+/** Sets the header to the sum over all started generations. Sets no header if no generation has started. */
 export function withReuseHeader(response: HttpResponse, generations: readonly Generation[]): HttpResponse {
   const known = generations.flatMap(({ promptUsage }) => promptUsage ?? [])
   if (known.length === 0) return response

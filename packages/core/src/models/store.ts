@@ -79,8 +79,8 @@ export class ModelStore {
 
   /**
    * Finds a model by its name, which can omit the tag. `Tiny` and `registry.ollama.ai/library/tiny` also find
-   * `tiny:latest`, unless another model matches the name exactly. Throws `not_found`, and `upstream` if the
-   * model's configuration or defaults are missing or damaged.
+   * `tiny:latest`, unless another model matches the name exactly. Throws an `LlmError`: `not_found`, or
+   * `upstream` if the model's configuration or defaults are missing or damaged.
    */
   async get(name: string): Promise<Model> {
     const found = await this.#find(name)
@@ -106,8 +106,8 @@ export class ModelStore {
   }
 
   /**
-   * Throws `upstream` if a file of the model is damaged or would crash the engine. Throws like `details` if
-   * the weights are missing.
+   * Throws an `LlmError` `upstream` if a file of the model is damaged or would crash the engine. Throws like
+   * `details` if the weights are missing.
    */
   async check(model: Model): Promise<void> {
     expectWeights(model)
@@ -258,7 +258,7 @@ function expectWeights({ name, path, isIncomplete }: Model): void {
 
 const permissionError = (message: string): LlmError => new LlmError('permission', message, { param: 'model' })
 
-/** @param action what the client cannot do with the file, such as `deleted`; may add an alternative */
+/** @param action what the client cannot do with the file, such as `deleted`. May add advice after a colon */
 const standaloneFileError = ({ name, isBuiltIn }: ModelFile, action: string): LlmError =>
   permissionError(
     `The model "${name}" ${isBuiltIn ? 'is built in' : 'is a standalone file'} and cannot be ${action}.`,

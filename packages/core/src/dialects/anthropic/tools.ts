@@ -26,7 +26,10 @@ const CustomTool = z.object({
 })
 const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
-/** Whether Anthropic hosts tools of this type, or models need special training for them. */
+/**
+ * Whether tools of this type are unavailable here. Anthropic hosts them, or models would need special training
+ * to use them.
+ */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
 /** Whether a tool searches for deferred tools. It is skipped, since the prompt contains all tools anyway. */

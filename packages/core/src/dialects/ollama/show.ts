@@ -56,5 +56,5 @@ function toModelInfo({ metadata, parameterCount }: ModelDetails): object {
   return Object.fromEntries(Object.entries(info).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** llama.cpp's default for files without the field. */
+/** llama.cpp's default for files without `general.quantization_version`. */
 const quantizationVersion = 2

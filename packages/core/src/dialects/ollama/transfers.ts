@@ -94,7 +94,7 @@ async function respondWithProgress(
   }
   const lines: AsyncIterableIterator<string> = {
     next,
-    // Not a generator: before its start, a generator ignores `return`, and the transfer would continue.
+    // Not a generator: `return` on a generator that has not started would not cancel the transfer.
     return: async () => {
       await steps.return?.()
       return { value: undefined, done: true }

@@ -28,8 +28,8 @@ interface CheckedModel extends Pick<Model, 'name' | 'path'> {
 }
 
 /**
- * Throws `upstream` if a file of the model is damaged or would crash llama.cpp. The message contains the
- * reason.
+ * Throws an `LlmError` `upstream` if a file of the model is damaged or would crash llama.cpp. The message
+ * contains the reason.
  */
 export async function checkModel({ name, path, adapters = [] }: CheckedModel): Promise<void> {
   const label = describeFile(name)

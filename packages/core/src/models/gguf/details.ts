@@ -36,7 +36,8 @@ export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
 type DetailsSource = Pick<Model, 'path' | 'name' | 'config' | 'defaults' | 'projectors'>
 
 /**
- * Values in the model's configuration override values in its file. Throws `upstream` for an unusable file.
+ * Values in the model's configuration override values in its file. Throws an `LlmError` `upstream` for an
+ * unusable file.
  */
 export async function readDetails(
   { path, name, config = {}, defaults, projectors = [] }: DetailsSource,

@@ -51,8 +51,8 @@ const maxDimensions = 4
 const tensorObjectBytes = 128
 
 /**
- * Reads metadata and tensor descriptions, but no weights. Throws `upstream` if the file is not GGUF, is
- * damaged, or has too much metadata.
+ * Reads metadata and tensor descriptions, but no weights. Throws an `LlmError` `upstream` if the file is
+ * not GGUF, is damaged, or has too much metadata.
  */
 export const readGguf = (
   path: string,

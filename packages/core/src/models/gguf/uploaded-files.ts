@@ -94,7 +94,7 @@ async function findUploadedBlob(blobs: Blobs, digest: Digest): Promise<{ path: s
   throw invalidRequest(`open blobs/${blobName(digest)}: no such file or directory`)
 }
 
-/** Converts `upstream` errors to `invalid_request`, since the client sent the unusable file. */
+/** Converts the `LlmError` `upstream` to `invalid_request`, since the client sent the unusable file. */
 export const blameRequest = <T>(work: Promise<T>): Promise<T> =>
   work.catch((error: unknown) => {
     const { code, message } = LlmError.from(error)

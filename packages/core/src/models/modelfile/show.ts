@@ -12,9 +12,9 @@ import { printModelfile } from './modelfile.ts'
 export type ShownModel = Pick<Model, 'name' | 'path' | 'projectors' | 'adapters' | 'defaults' | 'config'>
 
 /**
- * Renders a Modelfile that creates the same model again. `FROM` names blobs instead of the model. Otherwise a
- * user could not remove a line from the Modelfile, since the new model would inherit it. Blobs are shown
- * without their folder, since clients must not learn server paths.
+ * Renders a Modelfile that creates the same model again. `FROM` names blobs. If it named the model, a new
+ * model would inherit even the lines that a user removes from this Modelfile. Blobs are shown without their
+ * folder, since clients must not learn server paths.
  */
 export function renderModelfile(model: ShownModel): string {
   const { name, path, projectors = [], adapters = [], defaults = emptyDefaults, config = {} } = model
@@ -33,7 +33,7 @@ export function renderModelfile(model: ShownModel): string {
     printModelfile({
       ...defaults,
       template: defaults.template ?? placeholderTemplate,
-      // A standalone file is not a blob, so `FROM` is its model name. It has no Modelfile lines to inherit.
+      // A standalone file is not a blob, so `FROM` is its model name. Such a model has no lines to inherit.
       from: blobs.length > projectors.length ? blobs : [name],
       ...(adapter && { adapter }),
       ...(renderer && { renderer }),

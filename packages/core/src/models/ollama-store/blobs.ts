@@ -118,7 +118,7 @@ export class BlobStore implements Blobs {
 
   /**
    * Lists blobs, downloads and temporary files in the writable folder. Temporary files have no digest. All
-   * files of a download, including its lock, get the date of the newest of them.
+   * files of a download, including its lock, are listed with the date of the newest of these files.
    */
   async list(): Promise<
     readonly { readonly path: string; readonly digest?: Digest; readonly modifiedAt: Date }[]

@@ -26,9 +26,9 @@ export class DiskSpace {
   }
 
   /**
-   * Extends the partial file of a download to its full length. A lock prevents two downloads from both
-   * reserving the last bytes. The reservation lasts as long as the caller holds the download's lock. Throws
-   * `too_large`.
+   * Extends the partial file of a download to its full length. A lock of the folder prevents two
+   * downloads from both reserving the last bytes. The reservation ends when the caller releases the lock of
+   * the download. Throws `too_large`.
    */
   async reserve(path: string, sizeBytes: number, signal: AbortSignal): Promise<void> {
     const folder = dirname(path)

@@ -50,7 +50,7 @@ export class ManifestReader {
     this.#blobs = blobs
   }
 
-  /** Throws `upstream` if a blob is missing or damaged. */
+  /** Throws an `LlmError` `upstream` if a blob is missing or damaged. */
   async readModel(entry: ManifestEntry): Promise<Model> {
     return { ...(await this.#locateFiles(entry)), ...(await this.#describe(entry)) }
   }

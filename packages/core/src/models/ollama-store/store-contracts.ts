@@ -9,7 +9,7 @@ export interface Blobs {
   find(digest: Digest): Promise<{ readonly path: string; readonly sizeBytes: number } | undefined>
   /** Finds a blob and renews its date, so that it is not pruned. */
   touch(digest: Digest): ReturnType<Blobs['find']>
-  /** Reads a small blob. Throws `upstream` for a blob that is missing, damaged or larger than `maxBytes`. */
+  /** Reads a small blob. Throws an `LlmError` `upstream` if it is missing, damaged or over `maxBytes`. */
   read(digest: Digest, maxBytes: number): Promise<Buffer>
   /**
    * Stores a blob. If the bytes have another digest, stores them under that digest and throws

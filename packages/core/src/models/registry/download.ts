@@ -26,7 +26,7 @@ export class Download {
   readonly #blobs: Blobs
   readonly #policy: TransferPolicy
   #parts: readonly TransferPart[] = []
-  /** Hash of the file. Absent once bytes may have been overwritten that were already hashed. */
+  /** Hash of the file. Absent once hashed bytes may have been overwritten. */
   #hash: FollowingHash | undefined
 
   constructor(source: BlobSource, blobs: Blobs, policy: TransferPolicy) {
@@ -51,7 +51,7 @@ export class Download {
 
   /**
    * Downloads, verifies and publishes the blob. After a failure, the partial file stays, and the next
-   * download resumes it. Throws `upstream`, and `too_large` if there is no space.
+   * download resumes it. Throws an `LlmError`: `upstream`, or `too_large` if there is no space.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, sizeBytes } = this.#source

@@ -170,7 +170,7 @@ interface Agents {
   readonly guarded: Agent
 }
 
-/** Reads a small body. Throws `upstream` beyond `maxBytes`, independent of `content-length`. */
+/** Reads a small body. Throws an `LlmError` `upstream` beyond `maxBytes`, independent of `content-length`. */
 export async function readLimitedBody({ body, url }: GuardedResponse, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0

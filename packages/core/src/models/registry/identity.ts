@@ -15,7 +15,7 @@ export interface RegistryIdentity {
 /** Base64 of the hexadecimal SHA-256 of an empty body. */
 const emptyBody = 'ZTNiMGM0NDI5OGZjMWMxNDlhZmJmNGM4OTk2ZmI5MjQyN2FlNDFlNDY0OWI5MzRjYTQ5NTk5MWI3ODUyYjg1NQ=='
 
-/** Signs the URL of a token request. Throws `upstream` if the key cannot be parsed. */
+/** Signs the URL of a token request. Throws an `LlmError` `upstream` if the key cannot be parsed. */
 export async function signedUrl(
   url: URL,
   { keyFile }: RegistryIdentity,

@@ -6,8 +6,8 @@ import type { Progress } from './progress.ts'
 const progressIntervalMs = 60
 
 /**
- * Yields progress at intervals, and once more at the end if `totalBytes` is set. Yields nothing if the work
- * ends within the first interval. Throws the error of the work.
+ * Yields nothing if the work ends within the first interval. Otherwise yields progress at intervals, and once
+ * more at the end if `totalBytes` is set. Throws the error of the work.
  */
 export async function* streamProgress(
   event: Progress,

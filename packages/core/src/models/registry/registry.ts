@@ -19,7 +19,7 @@ import {
 import { type RegistryIdentity, signedUrl } from './identity.ts'
 
 const maxTokenBytes = 64 * 1024
-/** Maximum length of a registry's error text that an error message contains. */
+/** Maximum length of a registry's error text within our error message. */
 const maxErrorBytes = 4 * 1024
 /** First and last byte of a range. The range includes both. */
 export type ByteRange = readonly [first: number, last: number]

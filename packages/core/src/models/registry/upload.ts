@@ -33,7 +33,7 @@ export class Upload {
     return this.#sentBytes
   }
 
-  /** Throws `upstream`, and `permission` if the registry denies access. */
+  /** Throws an `LlmError`: `upstream`, or `permission` if the registry denies access. */
   async run(signal: AbortSignal): Promise<void> {
     const { digest, from, sizeBytes } = this.#file
     let session = await this.#registry.startUpload(digest, from, signal)
