@@ -27,8 +27,8 @@ const CustomTool = z.object({
 const SkippedTool = z.object({ kind: z.literal('skipped'), ...breakpoint })
 
 /**
- * Whether tools of this type are unavailable here. Anthropic hosts them, or models would need special training
- * to use them.
+ * Whether tools of this type are unavailable here. Anthropic hosts them, or models need special training to
+ * use them.
  */
 const isHosted = (type: string): boolean =>
   /^(web_search|web_fetch|code_execution|advisor|mcp_toolset|computer|browser)(_|$)/.test(type)
