@@ -28,7 +28,7 @@ export function serverUrl(text: string): string {
   return `${scheme}://${withBrackets(reachable[host] ?? host)}:${port}${path.replace(/\/+$/, '')}`
 }
 
-/** Maps addresses that mean all interfaces to loopback. */
+/** The loopback address for each address that stands for all interfaces. */
 const reachable: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
 
 export const withBrackets = (host: string): string => (host.includes(':') ? `[${host}]` : host)

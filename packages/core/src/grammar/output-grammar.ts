@@ -9,7 +9,10 @@ import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
 import { buildCalls } from './tool-call-grammar.ts'
 
-/** Builds GBNF, or `undefined` if any text is valid. Throws `invalid_request` for unsupported constraints. */
+/**
+ * Builds GBNF, or `undefined` if any text is valid. Throws an `LlmError` `invalid_request` for unsupported
+ * constraints.
+ */
 export function buildOutputGrammar(constraint: OutputConstraint): string | undefined {
   try {
     return buildStrictGrammar(constraint)

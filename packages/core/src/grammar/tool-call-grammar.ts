@@ -10,7 +10,10 @@ import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.t
 /** Maximum number of parallel tool calls. A model that makes more calls is in a loop. */
 const maxCalls = 32
 
-/** Builds the tool calls after the mark. Throws `invalid_request` with field and JSON pointer in `param`. */
+/**
+ * Builds the tool calls after the mark. Throws an `LlmError` `invalid_request` with field and JSON pointer in
+ * `param`.
+ */
 export function buildCalls(
   tools: readonly CallableTool[],
   { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,

@@ -96,7 +96,7 @@ export class ParserInput {
     }
   }
 
-  /** Starts to record taken text, until the parser knows whether the text is markup. */
+  /** Records the text that the parser consumes, until `takeCaptured` or `dropCapture` is called. */
   startCapture(): void {
     this.#captured = []
     this.#captureStart = this.#at

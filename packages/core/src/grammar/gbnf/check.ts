@@ -32,7 +32,7 @@ export const checkLimits = {
   optionals: 12,
 } as const
 
-/** Parses and checks a grammar. Throws `invalid_request` with the reason. */
+/** Parses and checks a grammar. Throws an `LlmError` `invalid_request` with the reason. */
 export function checkGrammar(source: string): Rules {
   const rules = readGbnf(source)
   if (!rules.has('root')) throw invalidGrammar('it has no root rule')

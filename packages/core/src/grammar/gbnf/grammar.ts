@@ -146,7 +146,7 @@ export class Grammar {
   }
 }
 
-/** Writes rules as GBNF. Throws `invalid_request` if the result exceeds `grammarLimits`. */
+/** Writes rules as GBNF. Throws an `LlmError` `invalid_request` if the result exceeds `grammarLimits`. */
 export function printRules(rules: Rules): string {
   const elements = [...rules.values()].reduce((sum, body) => sum + countElements(body), 0)
   if (elements > grammarLimits.elements) throw tooLarge(`more than ${grammarLimits.elements} elements`)

@@ -16,7 +16,7 @@ export const userGrammarLimits = {
   signs: 4,
 } as const
 
-/** Throws `invalid_request` with the line number in the message. */
+/** Throws an `LlmError` `invalid_request` with the line number in the message. */
 export const readGbnf = (source: string): Rules => new GbnfParser(source).parseRules()
 
 class GbnfParser {

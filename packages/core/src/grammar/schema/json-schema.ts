@@ -23,9 +23,9 @@ import { ShapeResolver } from './shapes.ts'
 import { buildStringExpression, withKeywordError } from './strings.ts'
 
 /**
- * Compiles a single schema for tests of schema semantics. Accepts undeclared properties. Throws
- * `invalid_request` with pointer and keyword in `param`. `issue` is `value` if the schema is invalid,
- * contradictory or too large, and `unsupported` if a keyword or value has no grammar.
+ * Compiles a single schema for tests of schema semantics. Accepts undeclared properties. Throws an
+ * `LlmError` `invalid_request` with pointer and keyword in `param`. Its `issue` is `value` if the schema is
+ * invalid, contradictory or too large, and `unsupported` if a keyword or value has no grammar.
  */
 export function schemaToGrammar(schema: unknown): string {
   const grammar = new Grammar()

@@ -26,7 +26,7 @@ const supportedKeywords = new Set([
   ...['minProperties', 'maxProperties'],
 ])
 
-/** Throws `invalid_request` for unsupported keywords, unless they are annotations. */
+/** Throws an `LlmError` `invalid_request` for unsupported keywords, unless they are annotations. */
 export function checkKeywords(node: SchemaNode): void {
   for (const keyword of Object.keys(node.schema))
     if (!supportedKeywords.has(keyword) && !annotations.has(keyword) && !keyword.startsWith('x-'))

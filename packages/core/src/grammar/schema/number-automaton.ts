@@ -21,7 +21,7 @@ import type { NumberShape } from './shape.ts'
 const integerDigits = 20
 /** Number of decimal digits that a double represents without loss (IEEE 754). */
 const exactDigits = 15
-/** Maximum digits of a multiple before the decimal point. Each digit adds up to one state per remainder. */
+/** Maximum digits of a multiple before the decimal point. Each digit adds at most one state per remainder. */
 const multipleDigits = 9
 
 /** Throws `TooComplexError`. */

@@ -12,7 +12,9 @@ export const schemaLimits = {
   depth: 100,
 } as const
 
-/** Returns the root node. Throws `invalid_request` if the value is not a schema or is too large. */
+/**
+ * Returns the root node. Throws an `LlmError` `invalid_request` if the value is not a schema or is too large.
+ */
 export function openSchema(schema: unknown): SchemaNode {
   if (typeof schema === 'boolean') return { schema, at: '#' }
   if (!isRecord(schema)) throw invalidRequest('The schema must be an object or a boolean.', { issue: 'type' })

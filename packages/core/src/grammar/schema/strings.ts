@@ -55,7 +55,7 @@ export const buildPatternAutomaton = (
     budget.getAutomaton(`pattern ${pattern}`, () => compilePattern(pattern, budget)),
   )
 
-/** Rethrows errors of pattern compilation as `invalid_request` errors that name the keyword. */
+/** Rethrows errors of pattern compilation as an `LlmError` `invalid_request` that names the keyword. */
 export function withKeywordError<T>(node: SchemaNode, keyword: string, build: () => T): T {
   try {
     return build()
