@@ -18,11 +18,14 @@ export interface Engine {
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
   /** Renders the prompt with the model's template. Rejects like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
-  /** Embeds texts. Rejects like `countTokens`, and with `invalid_request` for a model without embeddings. */
+  /**
+   * Embeds texts. Rejects like `countTokens`, and with an `LlmError` `invalid_request` for a model without
+   * embeddings.
+   */
   embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings>
   /**
-   * Scores documents against a query. Rejects like `countTokens`, and with `invalid_request` for a model that
-   * cannot rerank.
+   * Scores documents against a query. Rejects like `countTokens`, and with an `LlmError` `invalid_request`
+   * for a model that cannot rerank.
    */
   rerank(request: RerankRequest, call: EngineCall): Promise<Ranking>
   /** Turns text into token ids. Rejects like `countTokens`. */

@@ -10,7 +10,7 @@ import { protocolVersion } from './ipc/process-config.ts'
 export interface ProcessIdentity {
   /** File name of the socket and of the record of the process, without the extension. */
   readonly name: string
-  /** Identifies weights and load settings in responses. */
+  /** Identifies the weights and load settings. Responses contain it. */
   readonly fingerprint: string
 }
 

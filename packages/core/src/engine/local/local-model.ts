@@ -23,7 +23,7 @@ export interface LocalModelSettings {
   readonly keepAlive: number | 'forever'
   readonly processFile: string
   readonly runtimeDir: RuntimeDir
-  /** Checks the model file. Throws `upstream` for a file that would crash the native code. */
+  /** Checks the model file. Throws an `LlmError` `upstream` for a file that would crash the native code. */
   readonly check: (model: Model) => Promise<void>
   /** Whether the model is for embedding or reranking. */
   readonly isPooling: (model: Model) => Promise<boolean>
@@ -212,7 +212,7 @@ export class LocalModel {
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      // Only `upstream` counts as a failure. Too little memory, for example, has another code.
+      // Only the error code `upstream` counts as a failure. Too little memory, for example, has another code.
       this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
       throw error
     }

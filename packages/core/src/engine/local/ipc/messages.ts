@@ -79,7 +79,7 @@ export const FromProcess = z.discriminatedUnion('type', [
   /** A call has completed, failed or been cancelled. */
   z.object({ type: z.literal('done'), id: z.int(), error: WireError.optional() }),
   /**
-   * `steps` counts the progress of all calls. The watchdog assumes a hang if it stops growing during a call.
+   * `steps` counts the progress of all calls. The watchdog assumes a hang if `steps` stops growing in a call.
    */
   z.object({ type: z.literal('pong'), steps: z.int() }),
   /** The process exits to free memory for another model. The app does not count this as a failure. */

@@ -20,7 +20,7 @@ import {
  */
 const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 
-/** Throws `invalid_request` for a value that the native code must not receive. */
+/** Throws an `LlmError` `invalid_request` for a value that the native code must not receive. */
 export const parseGenerateRequest = createParser<GenerateRequest>(
   GenerateSchema,
   measureTextLength,

@@ -12,7 +12,7 @@ export const protocolVersion = 9
 export const LoadConfig = z.object({
   modelPath: z.string(),
   modelName: z.string(),
-  /** Identifies weights and settings in responses. */
+  /** Identifies the weights and load settings. Responses contain it. */
   fingerprint: z.string(),
   threads: z.int().min(1),
   /** Whether calibration may choose fewer threads, if decoding is faster with fewer. */

@@ -37,7 +37,7 @@ export class GrammarBuilder {
 
   /**
    * Returns GBNF, or `undefined` if the constraint allows any text or the signal aborts before the start.
-   * Throws `invalid_request` if the grammar cannot be built.
+   * Throws an `LlmError` `invalid_request` if the grammar cannot be built.
    */
   async build(constraint: OutputConstraint, signal: AbortSignal): Promise<string | undefined> {
     const key = createHash('sha256').update(JSON.stringify(constraint)).digest('base64')

@@ -35,7 +35,10 @@ export interface ModelVocabulary {
   readonly infill: Readonly<Record<'prefix' | 'suffix' | 'middle', Token>> | undefined
   /** End-of-generation tokens. */
   getEogTokens(): readonly Token[]
-  /** Throws `context_length` with an estimated token count if the text is far longer than the context. */
+  /**
+   * Throws an `LlmError` `context_length` with an estimated token count if the text is far longer than the
+   * context.
+   */
   tokenize(text: string, signal: AbortSignal, how?: TokenizeOptions): Promise<readonly Token[]>
   /**
    * @param before preceding tokens, which determine whether the text begins with a space
@@ -62,11 +65,11 @@ export interface ModelBackend {
   /** Estimated duration of the longest decode or prefill step, in ms. */
   readonly stepMs: number
   readonly runner: Runner
-  /** Compiles GBNF. Throws `invalid_request` where llama.cpp rejects it. */
+  /** Compiles GBNF. Throws an `LlmError` `invalid_request` where llama.cpp rejects it. */
   compileGrammar(source: string): Promise<CompiledGrammar>
   /** Absent for generative models. */
   readonly pooling: PoolingContexts | undefined
-  /** Limits the CPU threads that the model uses from the next step on. */
+  /** Limits the CPU threads that the model uses from the next decode or prefill step on. */
   limitThreads(max: number): void
 }
 

@@ -35,7 +35,10 @@ export interface GenerationJob {
    * no logprob. If this callback is set, no cached prefix is reused.
    */
   readonly onPromptLogprobs?: ((logprobs: readonly Logprobs[]) => void) | undefined
-  /** Called for each output token, while the next step runs. The output ends when it returns `false`. */
+  /**
+   * Called for each output token, while the next decode or prefill step runs. The output ends when this
+   * callback returns `false`.
+   */
   onToken(token: Token, logprobs?: Logprobs): boolean
 }
 

@@ -10,7 +10,7 @@ export class CallCap {
   #calls = 0
   #characters = 0
 
-  /** Throws `overloaded` at once when a bound is exceeded. */
+  /** Throws an `LlmError` `overloaded` at once when a bound is exceeded. */
   async run<T>(characters: number, task: () => Promise<T>): Promise<T> {
     if (this.#calls >= maxCalls || this.#characters + characters > maxCharacters)
       throw new LlmError('overloaded', 'Too many calls are waiting. Try again later.', {

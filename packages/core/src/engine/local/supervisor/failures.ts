@@ -42,7 +42,10 @@ export class Failures {
     this.#now = now
   }
 
-  /** Throws `upstream` for a file that crashed the loader, and `overloaded` while restarts are rejected. */
+  /**
+   * Throws an `LlmError`: `upstream` for a file that crashed the loader, `overloaded` while restarts are
+   * rejected.
+   */
   check(fingerprint: string, name: string): void {
     const failure = this.#failures.get(fingerprint)
     if (!failure) return

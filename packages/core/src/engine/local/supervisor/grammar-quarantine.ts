@@ -22,7 +22,7 @@ export class GrammarQuarantine {
     this.#now = now
   }
 
-  /** Throws `invalid_request` if the grammar is quarantined. */
+  /** Throws an `LlmError` `invalid_request` if the grammar is quarantined. */
   check(request: ConstrainedRequest): void {
     const at = this.#quarantinedAt?.peek(hashGrammar(request) ?? '')
     if (at === undefined || this.#now() - at >= quarantineMs) return

@@ -17,7 +17,7 @@ export interface LaunchedProcess {
 }
 
 /**
- * Throws `upstream` and removes the folder when the process cannot be started.
+ * Throws an `LlmError` `upstream` and removes the folder when the process cannot be started.
  * @param poolThreads size of libuv's pool, which runs the native code
  */
 export function launchProcess(
@@ -76,7 +76,7 @@ export function removeFolder(folder: string): void {
   } catch {}
 }
 
-/** Returns the code of a system error, which is safe to show to clients. Its message would contain paths. */
+/** Returns the code of a system error. Clients may see the code. The message can contain paths. */
 export const errorCodeOf = (error: unknown): string =>
   (error as NodeJS.ErrnoException).code ?? 'unknown reason'
 

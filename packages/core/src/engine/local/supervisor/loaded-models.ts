@@ -43,7 +43,7 @@ export class LoadedModels {
 
   /**
    * Waits until there is room for the model, then runs the task. Resolves with `undefined` if the signal
-   * aborts first. Throws `overloaded` once the engine is closed.
+   * aborts first. Throws an `LlmError` `overloaded` once the engine is closed.
    */
   async use<T>(
     key: string,

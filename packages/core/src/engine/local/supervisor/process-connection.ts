@@ -106,7 +106,7 @@ export class ProcessConnection {
     return folder ? readLogTail(folder) : ''
   }
 
-  /** Joins the running process with this name, or starts one. Throws `upstream`. */
+  /** Joins the running process with this name, or starts one. Throws an `LlmError` `upstream`. */
   async attach(): Promise<void> {
     const { name } = this.#options
     const runtimeDir = this.#ensureRuntimeDir()

@@ -9,7 +9,7 @@ export interface Decoder {
   readonly canTruncate: boolean
   /** Prompts are evaluated in chunks of this many tokens. Calibration may lower the number. */
   chunkSize: number
-  /** Number of chunks that one step may evaluate without a change of the logits. */
+  /** Number of chunks that one prefill step may evaluate without changing the logits. */
   readonly chunksAtOnce: number
   /**
    * Evaluates the entries, and samples a token for each entry that has a sampler. Entries must ascend by

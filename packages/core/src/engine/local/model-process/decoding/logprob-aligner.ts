@@ -5,7 +5,7 @@
 
 interface AlignedToken<Token> {
   readonly token: Token
-  /** Range of the text that is complete with this token. All tokens of one character have the same range. */
+  /** Range of the text that this token completes. All tokens of one character have the same range. */
   readonly from: number
   readonly to: number
 }

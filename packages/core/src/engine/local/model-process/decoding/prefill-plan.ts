@@ -10,9 +10,9 @@ type PrefillDecoder = Pick<Decoder, 'chunkSize' | 'chunksAtOnce' | 'canTruncate'
 interface PrefillPiece {
   readonly from: number
   readonly to: number
-  /** Whether no other sequence may share the step. */
+  /** Whether no other sequence may share the prefill step. */
   readonly isAlone: boolean
-  /** Maximum number of tokens in a step that contains this piece. */
+  /** Maximum number of tokens in a prefill step that contains this piece. */
   readonly maxRows: number
 }
 
@@ -80,7 +80,7 @@ function toStepInput(running: RunningSequence, from: number, to: number): StepIn
 
 /**
  * Returns the latest end of the next piece: the next breakpoint, or the end of the prompt. If the breakpoint
- * is inside a chunk, a piece from an earlier chunk ends where that chunk starts.
+ * is inside a chunk, and the piece starts before that chunk, the piece ends where that chunk starts.
  */
 function nextPieceLimit({ job, slot, breakpoints }: RunningSequence, chunkSize: number): number {
   const from = slot.tokens.length

@@ -32,11 +32,11 @@ export interface RunningSequence {
 
 /** A job that waits for a slot. */
 export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
-  /** State of a sequence that lost its slot, with which it continues later. */
+  /** State with which a sequence that lost its slot continues later. */
   readonly interrupted?: Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan'>
 }
 
-/** Tokens of one sequence in a step. */
+/** Tokens of one sequence in a decode or prefill step. */
 export interface StepInput {
   readonly running: RunningSequence
   readonly tokens: readonly Token[]
@@ -57,7 +57,7 @@ export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
  */
 export const isDecodedAlone = ({ job }: RunningSequence): boolean => job.isDeterministic
 
-/** Whether prefill has not begun, and all tokens that are not cached fit into one chunk. */
+/** Whether prefill has not begun and all uncached tokens fit into one chunk. */
 export const isShortPrefill = ({ job, slot, hasPrefilled }: RunningSequence, chunkSize: number): boolean =>
   !hasPrefilled && job.prompt.length - slot.tokens.length <= chunkSize
 

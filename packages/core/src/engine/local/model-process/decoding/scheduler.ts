@@ -40,7 +40,7 @@ export class Scheduler implements Runner {
   readonly #progress: StepCounter
   #queue: QueuedPrompt[] = []
   #running: RunningSequence[] = []
-  /** Callbacks of the last step. They run while the model computes the next step. */
+  /** Callbacks of the last decode or prefill step. They run while the model computes the next one. */
   #deferred: (() => void)[] = []
   #chunkCount = 0
   #loop: Promise<void> | undefined

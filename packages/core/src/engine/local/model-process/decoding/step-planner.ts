@@ -1,8 +1,8 @@
 /** Decides which sequences are decoded in one batch, based on the measured time of each batch size. */
 
 /**
- * Number of latest timings that are kept per batch size. They are few, so that changed conditions are noticed
- * soon, and enough to ignore single outliers.
+ * Number of latest timings that are kept per batch size: low, so that changed conditions show soon, but high
+ * enough to ignore single outliers.
  */
 const maxTimings = 8
 /**
@@ -16,7 +16,7 @@ const trials = 2
  * and less frequent.
  */
 const forgetAfterPlans = { first: 20, most: 640, growth: 4 }
-/** Cost that is added per step, so that of two equally fast plans, the one with fewer steps is chosen. */
+/** Cost added for each decoding step. Of two equally fast plans, the plan with fewer steps therefore wins. */
 const stepOverheadMs = 0.05
 
 /** Timings of one batch size. */
@@ -60,9 +60,9 @@ export class StepPlanner {
   }
 
   /**
-   * Splits sequences into steps. A batch of two can cost more than two steps of one. A batch of three can
-   * cost more than a batch of four. llama.cpp splits a batch with a gap in the ids, so only consecutive ids
-   * share a step.
+   * Splits sequences into decoding steps of one batch each. A batch of two can cost more than two batches of
+   * one. A batch of three can cost more than a batch of four. llama.cpp splits a batch with a gap in the ids,
+   * so only consecutive ids share a step.
    * @param ids ascending
    */
   plan(ids: readonly number[]): readonly (readonly number[])[] {

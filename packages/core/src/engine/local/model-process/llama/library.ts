@@ -5,7 +5,7 @@ import { missingLibraryMessage } from './missing-engine.ts'
 
 export type LlamaLibrary = typeof import('node-llama-cpp')
 
-/** Throws `upstream` if node-llama-cpp is not installed. The message contains the install command. */
+/** Throws an `LlmError` `upstream` with the install command if node-llama-cpp is not installed. */
 export async function importLibrary(): Promise<LlamaLibrary> {
   try {
     return await import('node-llama-cpp')

@@ -7,7 +7,7 @@ import { defaultStepMs } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
 import { openPoolingContexts } from './pooling-contexts.ts'
 
-/** Opens an embedding or reranking model. Throws `upstream` for a model with adapters. */
+/** Opens an embedding or reranking model. Throws an `LlmError` `upstream` for a model with adapters. */
 export async function openPoolingModel(
   model: LlamaModel,
   { contextSize, parallel }: LoadPlan,

@@ -77,8 +77,9 @@ function createProbes(input: ChatInput): readonly BreakpointProbe[] {
 }
 
 /**
- * Changes a conversation after a breakpoint, by a text that is added to the end of the part. After a tool
- * call or a leading system message, changes the start of all later parts instead, if there are any.
+ * Changes a conversation after the breakpoint of part `index` in message `at`: adds a text to the end of this
+ * part. If the part is a tool call or in a leading system message, changes the start of all later parts
+ * instead, if there are any.
  */
 function varyFrom(messages: readonly Message[], at: number, index: number): readonly Message[] {
   const { role, content } = messages[at] as Message

@@ -31,8 +31,8 @@ export interface PreparedRun {
 export const tailTokens = 16
 
 /**
- * Throws `invalid_request` for an unusable template or output constraint. Throws `context_length` if the
- * prompt is too long.
+ * Throws an `LlmError`: `invalid_request` for an unusable template or output constraint, `context_length` if
+ * the prompt is too long.
  */
 export async function prepareRun(original: GenerateRequest, context: RunContext): Promise<PreparedRun> {
   const { model } = context

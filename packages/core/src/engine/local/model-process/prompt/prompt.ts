@@ -10,7 +10,7 @@ import { parseRequestTemplate, resolveReasoning } from './template-profile.ts'
 /** Pieces of a prompt in order. Each is text or a list of token ids. */
 type PromptPieces = readonly (string | readonly number[])[]
 
-/** Throws `context_length` if the request has more token ids than twice the context size. */
+/** Throws an `LlmError` `context_length` if the request has more token ids than twice the context size. */
 export async function renderPrompt(request: GenerateRequest, context: RunContext): Promise<string> {
   const { model } = context
   const pieces = await renderPieces(request, request.input, context)
@@ -24,8 +24,8 @@ export async function renderPrompt(request: GenerateRequest, context: RunContext
 }
 
 /**
- * Throws `context_length` if the prompt leaves no room for output. Throws `invalid_request` if the prompt is
- * empty and the model has no start token.
+ * Throws an `LlmError`: `context_length` if the prompt leaves no room for output, `invalid_request` if the
+ * prompt is empty and the model has no start token.
  */
 export async function tokenizePrompt(
   request: GenerateRequest,
@@ -47,8 +47,8 @@ export async function tokenizePrompt(
 }
 
 /**
- * Returns the start token, which replaces an empty prompt as in OpenAI's API. Throws `invalid_request` if the
- * model has none.
+ * Returns the start token, which replaces an empty prompt as in OpenAI's API. Throws an `LlmError`
+ * `invalid_request` if the model has none.
  */
 function requireStartToken({ start }: RuntimeModel): Token {
   if (start === undefined) throw invalidRequest('The prompt is empty.', { param: 'prompt' })
@@ -210,7 +210,7 @@ function toInfillPieces({ prefix, suffix }: InfillInput, { name, infill }: Runti
 /** Number of tokens after which tokenizing stops, since the prompt cannot fit into the context. */
 const maxUsefulTokens = ({ contextSize }: RuntimeModel): number => 2 * contextSize
 
-/** Throws `invalid_request` for ids outside the vocabulary. */
+/** Throws an `LlmError` `invalid_request` for ids outside the vocabulary. */
 export function checkTokenIds(
   ids: readonly number[],
   { vocabularySize }: Pick<RuntimeModel, 'vocabularySize'>,

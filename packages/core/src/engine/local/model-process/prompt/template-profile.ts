@@ -22,7 +22,7 @@ let lastParsed: RequestTemplate | undefined
 
 /**
  * Parses the Go template of a request. Returns `undefined` if the request uses the model's own template.
- * Throws `invalid_request` if the template has an error.
+ * Throws an `LlmError` `invalid_request` if the template has an error.
  */
 export function parseRequestTemplate({ template }: GenerateRequest['input']): RequestTemplate | undefined {
   if (typeof template !== 'string') return undefined

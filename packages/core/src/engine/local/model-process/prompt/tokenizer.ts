@@ -29,8 +29,8 @@ export class Tokenizer {
   }
 
   /**
-   * Throws `context_length` with an estimated token count if the text is far longer than the context. When
-   * the signal aborts, returns the tokens so far.
+   * Throws an `LlmError` `context_length` with an estimated token count if the text is far longer than the
+   * context. When the signal aborts, returns the tokens so far.
    * @param stopAfter stops after at least this many tokens, instead of throwing for a long text
    */
   async tokenize(text: string, signal: AbortSignal, stopAfter?: number): Promise<readonly Token[]> {

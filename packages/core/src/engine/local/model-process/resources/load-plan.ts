@@ -51,8 +51,8 @@ const retryAfterMs = 10_000
 
 /**
  * Plans fewer sequences if memory is short, but never a smaller context. Waits for busy processes if not even
- * one sequence fits. Throws `overloaded` when the wait times out, and `invalid_request` if the machine is too
- * small.
+ * one sequence fits. Throws an `LlmError`: `overloaded` when the wait times out, `invalid_request` if the
+ * machine is too small.
  */
 export async function planMemory(
   config: ProcessConfig,
