@@ -54,7 +54,7 @@ export interface LlmErrorDetails {
 }
 
 /**
- * The status of a limit. Of several limits with the same name, only the one with the lowest `remaining` is
+ * The status of a limit. If several limits have the same name, only the limit with the lowest `remaining` is
  * reported.
  */
 export interface LimitStatus {
@@ -156,8 +156,8 @@ export const contextLengthExceeded = (inputTokens: number, contextSize: number):
   )
 
 /**
- * Formats the path of a field, such as `messages[0].role`. Keys come from clients, so a key may be megabytes
- * long or contain lone surrogates.
+ * Formats the path of a field, such as `messages[0].role`. The object keys in the path come from clients, so
+ * a key may be megabytes long or contain lone surrogates.
  */
 export const formatFieldPath = (path: readonly PropertyKey[]): string =>
   path.reduce<string>((text, key) => {

@@ -65,10 +65,10 @@ export interface LlmOptions extends AccessOptions {
    */
   prices?: Prices | undefined
 
-  /** Limits by name of the tier. Calls are counted separately for each caller of a tier. */
+  /** Maps the name of each tier to its limits. Calls are counted separately for each caller of a tier. */
   tiers?: Readonly<Record<string, Limits>> | undefined
 
-  /** Limits by model. All callers of a model share its limits. */
+  /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
   /**
@@ -146,7 +146,7 @@ export function resolveOptions(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   )
-  // Relative to this file. Both files have the same relative path in the published package.
+  // The path from this file to the entry file of the model process is the same in the published package.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   return {
     models,

@@ -85,15 +85,15 @@ export class Call {
   readonly #onLimits: CallSettings['onLimits']
 
   /**
-   * Aborts when the client leaves. The revocation step replaces this signal with one that also aborts when
+   * Aborts when the client leaves. The revocation step replaces this signal. The new signal also aborts when
    * the key is revoked.
    */
   signal: AbortSignal
   /** The defaults step adds the Modelfile defaults. */
   requests: readonly ModelRequest[]
   /**
-   * Set by the model step. Undefined if the store does not contain the model. A custom engine may still know
-   * it.
+   * Set by the model step. Undefined if the store does not contain the model. Such a model may still exist in
+   * a custom engine.
    */
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
@@ -120,7 +120,8 @@ export class Call {
   /** Whether the call has ended. Later usage is not charged. */
   isOver = false
   /**
-   * Computes the maximum tokens of the call. To count the prompt, it loads the model. Set by the pipeline.
+   * Computes the maximum tokens of the call. Loads the model to count the tokens of the prompt. Set by the
+   * pipeline.
    */
   computeWorstCase: () => Promise<WorstCase> = computeNothing
 

@@ -24,7 +24,7 @@ export interface ChatOptions extends Sampling {
 export interface Chat {
   /**
    * Generates one answer without HTTP. With `stream: true`, yields the text in pieces. Throws `LlmError`.
-   * When `signal` aborts, a stream ends without an error, and otherwise the promise rejects with an
+   * When `signal` aborts, a stream ends without an error. Without `stream`, the promise rejects with an
    * `AbortError`.
    */
   (input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>

@@ -54,8 +54,8 @@ export interface LlmClient {
   /** The model store, restricted to the models that the caller may use. */
   readonly models: ModelActions
   /**
-   * Returns the status of the limits when this client's calls were admitted or rejected. After several calls,
-   * returns for each limit the status with the lowest `remaining`.
+   * Returns the status that the limits had when this client's calls were admitted or rejected. After several
+   * calls, returns for each limit the status with the lowest `remaining`.
    */
   limitStatus(): readonly LimitStatus[]
 }
@@ -75,7 +75,7 @@ export interface ClientParts {
 }
 
 export interface ClientScope {
-  /** A validated caller. Undefined for the host app itself. Then only the limits of models apply. */
+  /** A validated caller. Undefined for the host app itself, to which only the limits of models apply. */
   readonly caller?: Caller | undefined
   readonly dialect?: string | undefined
   /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
@@ -199,8 +199,8 @@ export class CallerClient implements RouteClient {
   }
 
   /**
-   * Runs a call whose result may be a number, string or list. It is wrapped in an object, because the
-   * pipeline adds the field `limits` to each result.
+   * Runs a call whose result may be a number, string or list. The result is wrapped in an object for the
+   * pipeline, which adds the field `limits` to each result.
    */
   async #runForValue<Request extends ModelRequest, Value>(
     kind: CallKind,
@@ -245,7 +245,10 @@ export class CallerClient implements RouteClient {
   }
 }
 
-/** Keeps the last result, but no error: a long answer would keep an error with its stack in memory. */
+/**
+ * Caches the last result. Does not cache an error, because its stack would stay in memory during a long
+ * answer.
+ */
 function memoizeLast<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
   let last: { readonly key: string; readonly value: Promise<Value> } | undefined
   return (key) => {

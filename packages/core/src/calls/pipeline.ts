@@ -65,7 +65,8 @@ export class CallPipeline {
     const run = this.#openGenerationRun(settings)
     const { call } = run
     const entry = run.enter()
-    // Without steps, the engine is called in the same tick. An abort right after that reaches the engine.
+    // Without steps, the engine is called in the same tick. Even an abort right after `generate` then reaches
+    // the engine.
     if (entry) await entry
     const request = call.requests[0] as GenerateRequest
     return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)

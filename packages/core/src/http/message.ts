@@ -42,7 +42,7 @@ export interface HttpResponse {
   readonly body: string | AsyncIterable<string> | null
 }
 
-/** Size limit of request bodies, unless the route or the host app sets another one. */
+/** Size limit of request bodies, unless the route or the host app sets another limit. */
 export const defaultBodyLimit = '32mb'
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

@@ -24,7 +24,8 @@ export const eventFrame = (name: string, json: string): string => `event: ${name
 export const jsonLine = (value: object): string => `${JSON.stringify(value)}\n`
 
 /**
- * Heartbeat against idle timeouts of proxies. Clients ignore this comment. Not all clients ignore `: ping`.
+ * Heartbeat against idle timeouts of proxies. Clients ignore this comment. Some of them do not ignore the
+ * comment `: ping`.
  */
 const keepAliveComment = ': keepalive\n\n'
 

@@ -74,8 +74,8 @@ function formatWindow(windowMs: number): string {
 }
 
 /**
- * Returns one status for `requests` and one for `tokens`: that of the bucket with the least remaining. Among
- * equal buckets, it is the one that takes longest to refill.
+ * Returns one status for `requests` and one for `tokens`. Each describes the bucket with the least remaining.
+ * If several buckets have equally little, it describes the bucket that takes longest to refill.
  */
 export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus[] {
   const statuses: LimitStatus[] = []

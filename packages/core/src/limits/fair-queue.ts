@@ -33,7 +33,7 @@ export class FairQueue {
     select: (waiting) => (this.#admitted < this.#permits ? this.#selectNext(waiting) : undefined),
     admit: ({ line }) => {
       this.#admitted++
-      // Moves the line behind those of all other callers.
+      // Moves the line behind the lines of all other callers.
       line.position = ++this.#lastPosition
     },
   })
@@ -54,7 +54,8 @@ export class FairQueue {
 
   /**
    * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When
-   * more than `maxQueued` calls wait, one rejects with an `LlmError` `overloaded` and the estimated wait.
+   * more than `maxQueued` calls wait, one of these calls rejects with an `LlmError` `overloaded`, which
+   * contains the estimated wait.
    */
   async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     if (!(await this.#waitForPermit(caller, signal))) return undefined

@@ -6,7 +6,7 @@ import { minuteMs } from './bucket.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
-/** Returns the `x-ratelimit-*` headers of OpenAI, for one limit of requests and one of tokens. */
+/** Returns OpenAI's `x-ratelimit-*` headers, for one limit of requests and one limit of tokens. */
 export function limitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of limits) {

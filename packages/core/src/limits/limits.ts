@@ -47,7 +47,9 @@ export interface Cost {
 }
 
 export interface RateLimiter {
-  /** Limits of each subject without own `limits`. Undefined if the limiter does not report them. */
+  /**
+   * Limits of each subject that has no `limits` of its own. Undefined if the limiter does not report them.
+   */
   readonly limits?: Limits | undefined
   /**
    * Takes the cost from the buckets of all subjects, or from none. A cost larger than a whole bucket is

@@ -7,9 +7,9 @@ export type RateLimitKey = string | number | bigint | Subject | null | undefined
 type AnyLimits = Limits | WindowLimit | undefined
 
 interface KeyContext {
-  /** Beginning of the ids of keys without own limits. */
+  /** Prefix of the subject's id, if the key brings no limits. */
   readonly prefix: string
-  /** Limits of keys without own limits. */
+  /** Limits of the subject, if the key brings no limits. */
   readonly limits: AnyLimits
   addressKey(): string
 }
@@ -27,8 +27,8 @@ function toSubject(key: RateLimitKey, { prefix, limits, addressKey }: KeyContext
 }
 
 /**
- * Returns the beginning of the ids of a route's keys. It separates the counts of routes with different names
- * or limits.
+ * Returns the prefix for the subject ids of a route. Routes with different names or limits have different
+ * prefixes, and count separately.
  */
 export function keyPrefix(name: string | undefined, limits: AnyLimits): string {
   if (name !== undefined) return `${name} `

@@ -18,8 +18,7 @@ export interface RouteLimitOptions<Request> {
     request: Request,
   ): RateLimitKey | readonly RateLimitKey[] | Promise<RateLimitKey | readonly RateLimitKey[]>
   /**
-   * Limits of rate limit keys without own `limits`. The counts of such keys are separate from those of routes
-   * with another `name`.
+   * Limits of rate limit keys that bring no `limits`. Routes with another `name` count such keys separately.
    *
    * @default the limits of the limiter
    */
@@ -36,7 +35,7 @@ export interface RouteLimitOptions<Request> {
    */
   readonly windowMs?: number | undefined
   /**
-   * Routes with the same name share the counts of keys without own `limits`. Give such routes the same
+   * Routes with the same name share the counts of keys that bring no `limits`. Give such routes the same
    * limits. The limiter stores these keys with a prefix: the name and a space.
    *
    * @default one name per set of limits, so that routes with the same limits share their counts

@@ -213,7 +213,7 @@ interface LockedRows {
   readonly now: number
 }
 
-/** Locks rows, and inserts those that do not exist. SQLite and PostgreSQL both support this statement. */
+/** Locks rows, and inserts missing rows. Uses one SQL statement that SQLite and PostgreSQL both support. */
 async function lockRows(queries: Queries, ids: readonly LimitRowId[], clock: string): Promise<LockedRows> {
   if (ids.length === 0) return { rows: [], now: 0 }
   const sorted = [...ids].sort((a, b) => compare(a.subject, b.subject) || compare(a.name, b.name))

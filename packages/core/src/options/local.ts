@@ -9,7 +9,7 @@ export interface LocalOptions {
    * Number of compute threads, from 1 to the number of cores. More threads than cores make a model many times
    * slower.
    *
-   * @default one less than the machine has cores, at least 1
+   * @default the number of cores minus 1, but at least 1
    */
   threads?: number | undefined
 
@@ -69,8 +69,8 @@ export interface LocalOptions {
   kvCacheType?: 'f16' | 'q8_0' | 'q4_0' | undefined
 
   /**
-   * Maximum size of the prompt cache of each model: bytes, or `'2gb'`. 0 disables the cache. It is on the RAM
-   * disk `/dev/shm` if that has enough space, else in the folder for temporary files.
+   * Maximum size of the prompt cache of each model: bytes, or `'2gb'`. 0 disables the cache. The cache is on
+   * the RAM disk `/dev/shm` if there is enough space, else in the folder for temporary files.
    *
    * @default 1 GiB, or a quarter of the free memory if that is less
    */

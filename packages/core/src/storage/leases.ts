@@ -13,7 +13,7 @@ export interface LeaseTable<Column extends string> {
   readonly columns: readonly Column[]
   /** Primary key. */
   readonly key: readonly Column[]
-  /** Column by whose value rows are counted, such as `caller`. */
+  /** The column that names the owner of a row, such as `caller`. Rows are counted per owner. */
   readonly owner: Column
 }
 
@@ -21,7 +21,7 @@ type LeaseRow<Column extends string> = Readonly<Record<Column, SqlValue>>
 
 interface Lease<Column extends string> {
   readonly rows: readonly LeaseRow<Column>[]
-  /** When the lease expires, by its last successful renewal, in ms of the database's clock. */
+  /** Expiry time that the last successful renewal set, in ms by the database's clock. */
   expiresAt: number
 }
 

@@ -147,7 +147,7 @@ class Postgres implements Database {
 }
 
 class PostgresConnection {
-  /** The reason why the connection must not be reused. Undefined while it may be. */
+  /** The reason why the connection must not be reused. Undefined while the connection may be reused. */
   failure: Error | undefined
   readonly #client: PostgresClient
   readonly #responseTimeoutMs: number

@@ -17,7 +17,10 @@ export class ScriptedCache {
     this.#now = now
   }
 
-  /** Looks up a prompt, caches it, and returns how many of its tokens were read and written. */
+  /**
+   * Looks up a prompt and caches it. Returns how many of its tokens were read from the cache and written to
+   * it.
+   */
   use({ model, input }: GenerateRequest, tenant: string): PromptUsage {
     const { tokens: inputTokens, breakpoints } = prefixesOf(input)
     const last = breakpoints.at(-1)

@@ -11,7 +11,10 @@ import { setTimeout } from 'node:timers/promises'
 const staleMs = 5_000
 const heartbeatMs = 1_000
 const pollMs = 25
-/** Longer than another process takes between finding a stale lock and replacing it. */
+/**
+ * How long a process waits after it has replaced a stale lock. Other processes that found the same stale lock
+ * replace it within this time.
+ */
 const settleMs = 100
 
 /**
@@ -72,7 +75,9 @@ async function createLockFile(path: string): Promise<FileHandle> {
 /** Whether the lock has a live owner. */
 export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => Date.now() - mtimeMs < staleMs
 
-/** When several processes find a stale lock, the last one that replaces it owns the new lock. */
+/**
+ * When several processes find a stale lock, each replaces it. The last of these processes owns the new lock.
+ */
 async function takeOverStaleLock(path: string): Promise<FileHandle | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found || isFresh(found)) return undefined

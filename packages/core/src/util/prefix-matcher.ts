@@ -13,7 +13,7 @@ export class PrefixMatcher<T> {
   }
 
   /**
-   * Returns the length of the longest prefix of the pattern with which the stream ends after `element`.
+   * Returns the length of the longest prefix of the pattern at the end of the stream, `element` included.
    *
    * @param matched the result for the previous element
    */

@@ -5,8 +5,8 @@
 import { setMaxListeners } from 'node:events'
 
 /**
- * When `callerSignal` aborts, starts no more jobs, and resolves after the running jobs. When a job fails,
- * aborts the signal of the other jobs, and throws the first error after they have ended.
+ * When `callerSignal` aborts, starts no more jobs, and resolves after the running jobs have ended. When a job
+ * fails, aborts the signal of the other jobs, and throws the first error after they have ended.
  */
 export async function runConcurrently<Item>(
   items: readonly Item[],

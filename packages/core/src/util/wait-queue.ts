@@ -40,7 +40,7 @@ export class WaitQueue<Entry extends object> {
       const onAbort = (): void => {
         this.#waiters.delete(entry)
         resolve(false)
-        // `select` may have kept later entries waiting, so that this entry is admitted first.
+        // `select` may have held back later entries because of this entry.
         this.pump()
       }
       const forget = (): void => signal.removeEventListener('abort', onAbort)

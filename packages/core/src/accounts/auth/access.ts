@@ -26,7 +26,8 @@ export interface AccessOptions {
   /**
    * Allowed origins of browser pages: `https://app.example.com`, `http://*.example.com`.
    *
-   * @default pages from this machine; with `auth: 'host'` all, since the app's own CORS middleware decides
+   * @default pages from this machine; with `auth: 'host'`, all pages, since the app's own CORS middleware
+   * decides
    */
   origins?: readonly string[] | undefined
 

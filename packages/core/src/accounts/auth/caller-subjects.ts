@@ -1,4 +1,4 @@
-/** Finds the rate limits of a caller. Its own limits take precedence over those of its tier. */
+/** Finds the rate limits of a caller. The caller's own limits take precedence over the limits of its tier. */
 import { LlmError } from '../../errors.ts'
 import type { Limits, Subject } from '../../limits/limits.ts'
 import type { Caller } from './caller.ts'

@@ -12,8 +12,8 @@ export interface Caller {
   /** Id of a user or team of the host app, or of an API key. Limits and spending are counted per id. */
   readonly id: string
   /**
-   * Callers of one tenant share cached prompts. Other tenants cannot detect cached prompts, not even by
-   * timing.
+   * Callers of one tenant share cached prompts. Callers of other tenants cannot detect these prompts, not
+   * even by timing.
    *
    * @default `id`
    */

@@ -57,7 +57,7 @@ export async function openKeys(database: Database | undefined, tiers?: readonly 
  * id.
  */
 export class Keys {
-  /** Requests of keys for higher limits. */
+  /** Requests for higher limits, which callers make with their keys. */
   readonly requests: LimitRequests
   /** Whether keys can be stored. */
   readonly hasDatabase: boolean
@@ -105,7 +105,7 @@ export class Keys {
     })
   }
 
-  /** All keys, revoked ones included, the newest first. */
+  /** Lists all keys, including revoked keys. The newest key comes first. */
   async list(): Promise<readonly ApiKey[]> {
     const { clock } = this.#database
     const rows = await this.#database.query<KeyRow>(
@@ -287,7 +287,8 @@ function toCaller(row: KeyRow): Caller {
 }
 
 /**
- * Replaces an invalid id by an empty one, because PostgreSQL rejects some strings, such as those with NUL.
+ * Replaces an invalid id by an empty string, because PostgreSQL rejects some strings, such as strings with
+ * NUL.
  */
 const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
 

@@ -1,4 +1,7 @@
-/** Stores requests of API keys for higher limits, and the decisions about these requests. */
+/**
+ * Stores requests for higher limits, and the decisions about them. Callers make these requests with their API
+ * keys.
+ */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import type { Limits } from '../../limits/limits.ts'

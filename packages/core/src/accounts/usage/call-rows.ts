@@ -18,7 +18,7 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
 
 /**
  * Writes the row of a call and adds the call to the sums. If the row exists already, returns false and
- * changes nothing. Then an earlier write succeeded, but its response was lost.
+ * changes nothing: an earlier write succeeded, but its response was lost.
  */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
   const { id, at, nanoUsd, isPriced } = call

@@ -1,6 +1,6 @@
 /**
- * Stores the credit that running calls have reserved, as leases of one minute. The process that runs a call
- * renews the lease of the call.
+ * Stores the credit that running calls have reserved. Each reservation is a lease of one minute. The process
+ * that runs the call renews this lease.
  */
 import type { Database, Queries } from '../../storage/database.ts'
 import { Leases, leaseMs } from '../../storage/leases.ts'
@@ -20,7 +20,7 @@ const table = {
   owner: 'caller',
 } as const
 
-/** Leases of calls of this process: of running calls, and of settled calls whose row is not written yet. */
+/** Leases for this process's running calls, and for its settled calls whose row is not written yet. */
 export class CreditLeases {
   readonly #leases: Leases<(typeof table.columns)[number]>
 
@@ -46,8 +46,8 @@ export class CreditLeases {
   /**
    * Renews a lease until `untrack`.
    *
-   * @param reserved undefined for a settled call without a reservation. Such a call has no lease, but keeps
-   *   the timer running until the row of the call is written
+   * @param reserved undefined for a settled call without a reservation. Such a call has no lease, but the
+   *   timer must run until the row of the call is written
    */
   track(id: string, reserved: ReservedCredit | undefined): void {
     if (reserved) {

@@ -26,7 +26,8 @@ export interface TokensByKind {
 export type Rates = Readonly<Record<keyof TokensByKind, bigint>>
 
 /**
- * The highest allowed price. Even at this price, a number represents the cost of the largest call exactly.
+ * The highest allowed price. Even at this price, a JavaScript number represents the cost of the largest call
+ * exactly.
  */
 export const maxPricePerMillionUsd = 100_000
 

@@ -52,7 +52,7 @@ export async function lockAccount(
 /**
  * Adds to the spending of an account, which must be locked.
  *
- * @param at time whose day and month the spending counts for
+ * @param at time of the spending, which counts for the day and the month of this time
  */
 export async function addSpending(
   { query }: Queries,
