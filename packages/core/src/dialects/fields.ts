@@ -25,8 +25,8 @@ export const JsonObject = z.custom<Readonly<Record<string, unknown>>>(isRecord, 
 })
 
 /**
- * An integer. `z.int()` is not used, since zod reports its bounds like those of decimals. For a text, zod
- * would report the expected type `number` instead of `int`.
+ * Schema of an integer. `z.int()` is not used: zod reports the same errors for the bounds of integers and of
+ * decimals. Given a text, zod would report the expected type `number` instead of `int`.
  */
 export const integerFrom = (min: number, max: number = Number.MAX_SAFE_INTEGER) =>
   z

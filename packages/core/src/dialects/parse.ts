@@ -118,8 +118,8 @@ function limitOf(issue: z.core.$ZodIssue): number | undefined {
 }
 
 /**
- * Finds the most specific issue: in a union, the issue with the longest path. An invalid key gets the message
- * of its first inner issue.
+ * Finds the most specific issue: in a union, the issue with the longest path. An invalid object key gets the
+ * message of its first inner issue.
  */
 function findDeepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message }

@@ -1,4 +1,4 @@
-/** Response schemas of the admin API. The request schemas are those of `llm.keys`. */
+/** Response schemas of the admin API. Requests are validated with the schemas of `llm.keys`. */
 import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
 

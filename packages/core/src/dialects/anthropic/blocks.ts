@@ -33,7 +33,7 @@ const ToolUse = z.object({
 const Tagged = z.looseObject({ type: z.string() })
 type Tagged = z.output<typeof Tagged>
 
-/** Roles by block type, for blocks that only messages of one role may contain. */
+/** Maps each block type that only messages of one role may contain to this role. */
 const rolesByBlockType: ReadonlyMap<string, 'user' | 'assistant'> = new Map([
   ['image', 'user'],
   ['document', 'user'],

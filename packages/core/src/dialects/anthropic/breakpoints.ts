@@ -35,7 +35,8 @@ export const findLastCandidate = (
   candidates.findLast(({ block }) => block.type !== 'thinking' && block.text !== '')
 
 /**
- * Checks the number of breakpoints, and that those with `ttl: '1h'` come before those with `ttl: '5m'`.
+ * Checks the number of breakpoints. Checks that breakpoints with `ttl: '1h'` come before breakpoints with
+ * `ttl: '5m'`.
  *
  * @param candidates in the order of the prompt: tools, system, messages
  * @param automatic the request-level breakpoint, which applies to the last candidate

@@ -60,8 +60,8 @@ function messageOf({ code, message, details }: LlmError): string {
 }
 
 /**
- * Maps the engine's field names to those of Anthropic's API. Drops the path within a JSON Schema, since the
- * message contains this path.
+ * Maps the engine's field names to the field names of Anthropic's API. Drops the path within a JSON Schema,
+ * since the message contains this path.
  */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],

@@ -30,8 +30,8 @@ function messageOf({ code, message, details }: LlmError): string {
 }
 
 /**
- * Maps the engine's field names to those of Ollama's API. Drops the path within a JSON Schema, since the
- * message contains this path.
+ * Maps the engine's field names to the field names of Ollama's API. Drops the path within a JSON Schema,
+ * since the message contains this path.
  */
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],

@@ -25,7 +25,7 @@ interface ResponseContent {
 /** Wraps content as `response` or as `message`, depending on the route. */
 export type ContentFormatter = (content: ResponseContent) => object
 
-/** Omits an empty `thinking`, since clients interpret it as an answer without text. */
+/** Omits an empty `thinking`, since clients would conclude that the answer has no text. */
 export const formatMessage: ContentFormatter = ({ text = '', thinking = '', calls = [] }) => ({
   message: {
     role: 'assistant',

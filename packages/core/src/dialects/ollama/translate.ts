@@ -70,8 +70,8 @@ function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral
 class ToolCallIds {
   #count = 0
   /**
-   * Names of unanswered tool calls by id. This map and `#idsByName` keep lookups fast: a hostile conversation
-   * may have ten thousand results for a hundred thousand tool calls.
+   * Maps the id of each unanswered tool call to the name of its tool. This map and `#idsByName` keep lookups
+   * fast: a hostile conversation may have ten thousand results for a hundred thousand tool calls.
    */
   readonly #pending = new Map<string, string>()
   readonly #idsByName = new Map<string, Set<string>>()
@@ -116,7 +116,7 @@ const toTool = ({ function: { name, description, parameters } }: schema.OllamaTo
   parameters: parameters ?? { type: 'object', properties: {} },
 })
 
-/** @param details of the model, if known */
+/** @param details details of the model, if known */
 export function toGenerateRequest(
   body: schema.OllamaGenerateRequest | schema.ChatRequest,
   input: neutral.GenerateRequest['input'],

@@ -170,7 +170,8 @@ function detectTemplateUses(source: string) {
 }
 
 /**
- * Keys of the prefix, suffix and middle token for fill-in-the-middle: the current and the former key of each.
+ * Metadata keys of the prefix, suffix and middle token for fill-in-the-middle. Each token has a current key
+ * and a former key.
  */
 const infillTokenKeys = [
   ['tokenizer.ggml.fim_pre_token_id', 'tokenizer.ggml.prefix_token_id'],

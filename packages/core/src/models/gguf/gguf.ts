@@ -1,6 +1,4 @@
-/**
- * Reads the metadata and tensor list of an untrusted GGUF file. The format is that of the GGUF specification.
- */
+/** Reads the metadata and tensor list of an untrusted GGUF file. Follows the GGUF specification. */
 import { basename } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import { withFile } from '../ollama-store/disk.ts'

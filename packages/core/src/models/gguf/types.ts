@@ -1,6 +1,8 @@
 /** Names of the type numbers in GGUF files. Missing numbers belong to types that llama.cpp has removed. */
 
-/** Name, elements per block and bytes per block of each tensor type. The numbers are those of `ggml_type`. */
+/**
+ * Name, elements per block and bytes per block of each tensor type. The keys are the numbers in `ggml_type`.
+ */
 export const tensorTypes: Readonly<Record<number, readonly [name: string, elements: number, bytes: number]>> =
   {
     0: ['F32', 1, 4],
@@ -41,8 +43,8 @@ export const tensorTypes: Readonly<Record<number, readonly [name: string, elemen
   }
 
 /**
- * Names for the value of `general.file_type`, which is the quantization of most tensors in a file. The
- * numbers are those of `llama_ftype`.
+ * Names for the value of `general.file_type`, which is the quantization of most tensors in a file. The keys
+ * are the numbers in `llama_ftype`.
  */
 export const fileTypes: Readonly<Record<number, string>> = {
   0: 'F32',

@@ -1,5 +1,5 @@
 /**
- * Reads metadata values of a GGUF file. Their types are those of `gguf_metadata_value_type` in the GGUF
+ * Reads metadata values of a GGUF file. The types follow `gguf_metadata_value_type` in the GGUF
  * specification.
  */
 import { type FileWindow, UnusableFileError } from './file-window.ts'

@@ -1,4 +1,4 @@
-/** Checks the fields of a create request. Error texts are those of Ollama's `server/create.go`. */
+/** Checks the fields of a create request. Uses the error texts of Ollama's `server/create.go`. */
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
 import { parseExactName, parseModelName } from '../ollama-store/name.ts'

@@ -3,7 +3,7 @@ import type { Blobs, ManifestEntry, Manifests } from '../ollama-store/store-cont
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { ModelfileMessage } from './defaults.ts'
 
-/** Fields are those of "Create a model" in the Ollama API reference. */
+/** Has the fields of "Create a model" in the Ollama API reference. */
 export interface CreateModelRequest {
   readonly name: string
   /**
@@ -11,9 +11,9 @@ export interface CreateModelRequest {
    * weights without defaults.
    */
   readonly from?: string
-  /** Digests of uploaded GGUF files by file name. */
+  /** Maps the file names of uploaded GGUF files to their digests. */
   readonly files?: Readonly<Record<string, string>>
-  /** Digest of an uploaded LoRA adapter by file name. At most one adapter is supported. */
+  /** Maps the file name of an uploaded LoRA adapter to its digest. At most one adapter is supported. */
   readonly adapters?: Readonly<Record<string, string>>
   readonly template?: string
   readonly system?: string

@@ -1,4 +1,4 @@
-/** Writes the same bytes as Go's `encoding/json`, so that digests equal those of Ollama. */
+/** Writes the same bytes as Go's `encoding/json`, so that digests are the same as in Ollama. */
 import { invalidRequest } from '../../errors.ts'
 import { maxDepth } from './depth.ts'
 

@@ -23,8 +23,9 @@ export interface LayerPlan {
 const modelfileLayerKinds = ['template', 'system', 'license', 'params', 'messages'] as const
 
 /**
- * Settings in the request replace those of the base model. But parameters are merged by name, and licenses
- * are added to those of the base model.
+ * Merges the parameters of the request with the parameters of the base model, by name. Adds the licenses of
+ * the request to the licenses of the base model. Other settings in the request replace the base model's
+ * settings.
  */
 export function planLayers(spec: CreateModelRequest, { layers, parameters }: Weights): LayerPlan {
   const all = { ...parameters, ...spec.parameters }

@@ -20,7 +20,10 @@ export interface BlobOptions {
 
 /** Bytes to read, write or hash at once, about 1 ms of work. */
 const pieceBytes = 512 * 1024
-/** Bytes to write between two checks of the limit. Other processes may also have written in the meantime. */
+/**
+ * Bytes to write between two checks of the limit. The check is repeated, since other processes write files,
+ * too.
+ */
 const bytesBetweenBudgetChecks = 64 * 1024 * 1024
 
 export class BlobStore implements Blobs {

@@ -9,7 +9,8 @@ export const manifestPath = (folder: string, { host, namespace, model, tag }: Mo
 /**
  * Lists the names of all manifests. Files at another depth, or with invalid names, are ignored.
  *
- * @param onUnreadable called for each folder that exists but cannot be read. The result lacks its names
+ * @param onUnreadable called for each folder that exists but cannot be read. The result does not contain the
+ *   names in this folder
  */
 export async function listNames(
   folder: string,

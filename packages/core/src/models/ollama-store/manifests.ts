@@ -1,4 +1,6 @@
-/** Manifests on disk, by name. Paths are those of Ollama: `manifests/<host>/<namespace>/<model>/<tag>`. */
+/**
+ * Manifests on disk, by name. Paths are the same as in Ollama: `manifests/<host>/<namespace>/<model>/<tag>`.
+ */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -41,8 +43,8 @@ export class ManifestStore implements Manifests {
   /** Manifests by path. */
   #cache: Promise<LRUCache<string, CachedManifest>> | undefined
   /**
-   * For each blob of a removed or replaced manifest, the date of this manifest. A blob with a later date was
-   * uploaded again.
+   * Maps each blob of a removed or replaced manifest to the date of this manifest. A blob with a later date
+   * was uploaded again.
    */
   readonly #referencedAt = new Map<Digest, Date>()
 
@@ -263,8 +265,8 @@ async function replaceFile(
       await file.writeFile(bytes)
       await file.sync()
     })
-    // Blobs are dated by the clock of this machine, and their dates are compared with those of manifests. The
-    // disk may have another clock.
+    // Dates the manifest by the clock of this machine, because its date is compared with the dates of blobs.
+    // The disk may have another clock.
     const now = new Date()
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })

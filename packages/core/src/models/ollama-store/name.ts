@@ -1,4 +1,4 @@
-/** Model names as in Ollama's `types/model/name.go`. The `:local` suffix is that of `internal/modelref`. */
+/** Model names as in Ollama's `types/model/name.go`. The `:local` suffix follows `internal/modelref`. */
 
 import { invalidRequest } from '../../errors.ts'
 

@@ -1,6 +1,6 @@
 /**
- * State of an unfinished download on disk. The format is that of Ollama's `server/download.go`, so each
- * server can resume downloads of the other.
+ * State of an unfinished download on disk. The format follows Ollama's `server/download.go`, so that Ollama
+ * and Modelmount can resume each other's downloads.
  */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'

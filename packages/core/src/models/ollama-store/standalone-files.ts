@@ -86,7 +86,7 @@ async function toAdapter(file: AdapterFile): Promise<Adapter> {
   return { ...file, sizeBytes, modifiedAt }
 }
 
-/** Excludes projectors, and all files of a split model but the first. */
+/** Excludes projectors. Of a split model, includes the first file only. */
 const isModelFile = (file: string): boolean =>
   file.endsWith('.gguf') && !file.startsWith('mmproj') && !/-(?!00001)\d{5}-of-\d{5}\.gguf$/.test(file)
 

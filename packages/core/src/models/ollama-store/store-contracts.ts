@@ -21,8 +21,8 @@ export interface Blobs {
     bytes: Uint8Array,
   ): Promise<{ readonly digest: Digest; readonly sizeBytes: number; readonly isNew: boolean }>
   /**
-   * Stores a copy of a file, which is read only once. Rejects with the signal's reason if the signal aborts.
-   * Throws `too_large`.
+   * Copies a file into the store. Reads the file just once. Rejects with the signal's reason if the signal
+   * aborts. Throws `too_large`.
    */
   copy(path: string, signal: AbortSignal): ReturnType<Blobs['add']>
   /**

@@ -82,7 +82,7 @@ export async function* loadWeightsFromModel(
   }
   const main = models.find(({ kind }) => kind === 'model')
   if (main) await checkAdapters(main, uploads)
-  // A model has at most one LoRA adapter, so a new one replaces the one of the base model.
+  // A model has at most one LoRA adapter, so a new adapter replaces the adapter of the base model.
   const inherited = layers.filter(
     ({ mediaType }) => uploads.length === 0 || layerKindOf(mediaType) !== 'adapter',
   )

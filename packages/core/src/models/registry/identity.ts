@@ -1,6 +1,6 @@
 /**
  * Signs requests for registry tokens with the key pair that Ollama created for this user. Users register the
- * public key with their account. Signatures follow Ollama's `auth/auth.go`, and the key format is that of
+ * public key with their account. Signatures follow Ollama's `auth/auth.go`, and the key format follows
  * OpenSSH's `PROTOCOL.key`.
  */
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
