@@ -34,7 +34,7 @@ export interface Engine {
   detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string>
   /** Resolves when the model is loaded. Rejects like `countTokens`. */
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
-  /** Unloads a model after its running calls. Does nothing when it is not loaded. */
+  /** Unloads a model after its running calls have ended. Does nothing when the model is not loaded. */
   unload(model: string): Promise<void>
   loaded(): readonly LoadedModel[]
   /** Ends running calls and frees all resources. */

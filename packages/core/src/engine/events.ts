@@ -102,8 +102,8 @@ export interface TokenUsage extends PromptUsage {
 }
 
 /**
- * Counts the tokens that a call writes to the cache, without those read from the cache. Tokens up to the last
- * `1h` breakpoint count as `1h`, and tokens from there to the last breakpoint as `5m`.
+ * Counts the tokens that a call writes to the cache, without the tokens that it reads from the cache. Tokens
+ * up to the last `1h` breakpoint count as `1h`, and tokens from there to the last breakpoint as `5m`.
  * @param breakpoints sorted by `length`, which counts tokens
  */
 export function computeCacheWrites(

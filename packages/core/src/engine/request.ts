@@ -132,7 +132,7 @@ export interface TextInput {
   readonly system?: string
   /**
    * Earlier turns of the conversation.
-   * @default the messages of the Modelfile, if the prompt has no token ids
+   * @default the messages of the Modelfile, or none if the prompt contains token ids
    */
   readonly messages?: readonly Message[]
   /**

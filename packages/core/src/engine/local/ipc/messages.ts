@@ -29,7 +29,8 @@ export const ToProcess = z.discriminatedUnion('type', [
   z.object({ type: z.literal('consumed'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
   /**
-   * The app no longer needs the model. The process closes the connection, and exits if it was the last one.
+   * The app no longer needs the model. The process closes the connection, and exits if it has no other
+   * connection.
    */
   z.object({ type: z.literal('release') }),
   /**

@@ -15,8 +15,8 @@ import {
 } from './request-schema.ts'
 
 /**
- * Keys of a request that the `param` of an error leaves out, since neither callers of `chat()` nor HTTP
- * clients write them.
+ * Request fields whose names are left out of an error's `param`, since neither callers of `chat()` nor HTTP
+ * clients write these names.
  */
 const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling', 'load'])
 

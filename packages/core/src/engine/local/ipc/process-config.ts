@@ -24,7 +24,7 @@ export const LoadConfig = z.object({
   gpuLayers: z.union([z.int().min(0), z.enum(['auto', 'max'])]),
   /** If absent, flash attention is on where the model and the machine support it. */
   flashAttention: z.boolean().optional(),
-  /** KV cache data types with which llama.cpp does not crash. */
+  /** Only KV cache data types that do not crash llama.cpp. */
   kvCacheType: z.enum(['f16', 'q8_0', 'q4_0']),
   /** Maximum size of all saved KV states. The free space may limit it further. @default 1 GiB */
   promptCacheBytes: z.int().min(0).optional(),

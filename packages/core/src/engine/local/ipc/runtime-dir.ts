@@ -100,7 +100,7 @@ export function writeRecord(runtimeDir: string, name: string, record: ProcessRec
 export const removeRecord = (runtimeDir: string, name: string): void =>
   rmSync(recordPathIn(runtimeDir, name), { force: true })
 
-/** Returns all records, keyed by process name. Some may be of processes that died without removing them. */
+/** Returns all records, keyed by process name. Includes records that dead processes have left behind. */
 export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessRecord> {
   const names = readdirSync(runtimeDir).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
   return new Map(

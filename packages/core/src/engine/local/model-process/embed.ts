@@ -111,7 +111,7 @@ function normalize(vector: readonly number[], dimensions = vector.length): reado
 
 const fieldNameOf = (field: string, index: number): string => `${field}[${index}]`
 
-/** Replaces an `LlmError` `context_length` of the tokenizer by one that names the request field. */
+/** Replaces an `LlmError` `context_length` of the tokenizer by an error that names the request field. */
 async function withLengthError(
   param: string,
   maxTokens: number,

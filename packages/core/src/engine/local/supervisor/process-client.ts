@@ -10,8 +10,8 @@ import { Watchdog } from './watchdog.ts'
 
 /**
  * Seconds without progress after which a process counts as stuck. In a call, the limit is ten times the
- * longest step, and at least 15 s, since a template may render for 10 s. During load, many gigabytes may be
- * read between two signs of progress.
+ * estimated duration of the longest decode or prefill step. It is at least 15 s, since a template may render
+ * for 10 s. During load, many gigabytes may be read between two signs of progress.
  */
 const stallLimits = { call: (stepMs: number) => Math.max(15, Math.ceil(stepMs / 100)), load: 600 }
 /** How long a process may take to confirm a release by closing the connection. */

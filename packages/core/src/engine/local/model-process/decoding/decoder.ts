@@ -2,7 +2,7 @@
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { SamplingParams } from './sampling.ts'
 
-/** Its methods must not run at the same time. */
+/** Two methods of a decoder must not run at the same time. */
 export interface Decoder {
   readonly sequenceCount: number
   /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent truncation. */
@@ -24,7 +24,7 @@ export interface Decoder {
   /** Saves the state of a sequence and returns its size in bytes. */
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
   /**
-   * Whether a restored state of this many tokens has the same memory layout as the saved one. Otherwise,
+   * Whether a restored state of this many tokens has the same memory layout as the saved state. Otherwise,
    * logits differ slightly.
    */
   isRestoreExact(length: number): boolean

@@ -5,7 +5,10 @@
 
 interface AlignedToken<Token> {
   readonly token: Token
-  /** Range of the text that this token completes. All tokens of one character have the same range. */
+  /**
+   * The text that this token completes is between `from` and `to` in the sampled text. If several tokens form
+   * one character, each of them has the range of this character.
+   */
   readonly from: number
   readonly to: number
 }
@@ -41,7 +44,7 @@ export class LogprobAligner<Token> {
     return taken.map(({ token }) => token)
   }
 
-  /** Drops the text before the last token, since it belongs to a tool call. */
+  /** Drops the text before the last token, since this text belongs to a tool call. */
   skip(): void {
     const from = this.#aligned.at(-1)?.from ?? this.#before
     this.#aligned = this.#aligned.filter((placed) => placed.from >= from)

@@ -6,7 +6,7 @@ import { isDecodedAlone, isShortPrefill, type RunningSequence, type StepInput } 
 
 type PrefillDecoder = Pick<Decoder, 'chunkSize' | 'chunksAtOnce' | 'canTruncate'>
 
-/** Tokens of a prompt, from index `from` up to the index before `to`. */
+/** Tokens of a prompt, from index `from` to index `to` (exclusive). */
 interface PrefillPiece {
   readonly from: number
   readonly to: number
@@ -55,7 +55,8 @@ function nextPiece(running: RunningSequence, decoder: PrefillDecoder, isOnly: bo
   const maxChunks = decoder.canTruncate ? decoder.chunksAtOnce : 1
   const from = slot.tokens.length
   const isSingle = hasPromptLogprobs(job) || isDecodedAlone(running)
-  // After a breakpoint inside a chunk, llama.cpp would split a step of several chunks at other positions.
+  // After a breakpoint inside a chunk, a piece ends with this chunk. llama.cpp would split a longer piece at
+  // other positions than the ends of chunks.
   const isAfterBreakpoint = slot.deterministicLength === from && from % chunkSize > 0
   const chunks = isOnly && !isSingle && !isAfterBreakpoint ? maxChunks : 1
   const to = computePieceEnd(from, nextPieceLimit(running, chunkSize), maxRowsOf(job, chunkSize), chunks)

@@ -4,8 +4,8 @@ import type { Logprobs } from './decoder.ts'
 import { type TokenTexts, tokenText, toSampledToken } from './token-text.ts'
 
 /**
- * Returns a function that combines logprobs with their prompt tokens. It is called once per piece of
- * logprobs, in order. The first logprob belongs to the second token of the prompt.
+ * Returns a function that combines logprobs with their prompt tokens. The function is called once per piece
+ * of logprobs, in order. The first logprob belongs to the second token of the prompt.
  * @param first index of the first token to report, which gets no logprob
  */
 export function createPromptTokenMapper(

@@ -62,9 +62,10 @@ export const isShortPrefill = ({ job, slot, hasPrefilled }: RunningSequence, chu
   !hasPrefilled && job.prompt.length - slot.tokens.length <= chunkSize
 
 /**
- * Whether the sequence may lose its slot. Only background and paused sequences may, with two exceptions. If
- * output is deterministic and has begun, prefill of its tokens would change the logits. If logprobs of the
- * prompt have been sent, they would be sent twice.
+ * Whether the sequence may lose its slot, so that its tokens are evaluated again later. Only background
+ * sequences and paused sequences may lose their slots. Even such a sequence keeps its slot if its
+ * deterministic output has begun, since prefill of this output would change the logits. It also keeps its
+ * slot if its prompt logprobs have been sent, since they would be sent twice.
  */
 export const isPreemptible = (running: RunningSequence): boolean => {
   const { job, lastToken, hasPrefilled } = running

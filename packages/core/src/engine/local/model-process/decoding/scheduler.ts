@@ -49,7 +49,7 @@ export class Scheduler implements Runner {
   /** Whether `wake` was called since slots were last assigned. If so, the loop must not pause. */
   #isWoken = false
 
-  /** @param snapshots if absent, only the slots cache prompts */
+  /** @param snapshots if absent, prompts are cached in slots only */
   constructor(decoder: Decoder, progress: StepCounter, snapshots?: SnapshotStore) {
     this.#decoder = decoder
     this.#progress = progress
@@ -99,7 +99,7 @@ export class Scheduler implements Runner {
   async #waitForReaders(): Promise<void> {
     const timeout = new AbortController()
     this.#flushDeferred()
-    // Since the slots were assigned, a callback may have ended a sequence, and a client may have disconnected
+    // After the slots were assigned, a callback may have ended a sequence, and a client may have disconnected
     // or read more output.
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
     if (this.#running.some((running) => !isUnfinished(running) || hasChanged(running))) return

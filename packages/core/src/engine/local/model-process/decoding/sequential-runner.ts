@@ -1,6 +1,6 @@
 /**
- * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions whose internals differ
- * from those in `llama/addon.ts`.
+ * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions of node-llama-cpp
+ * without the internals that `llama/addon.ts` expects.
  */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'

@@ -1,9 +1,9 @@
 import { isPreemptible, type QueuedPrompt, type RunningSequence } from './running-sequence.ts'
 
 /**
- * Selects the prompt that gets the next slot: the oldest one of the tenant with the fewest running sequences.
- * Foreground prompts precede background prompts. A preempted sequence is not selected until its client has
- * read the buffered events.
+ * Selects the prompt that gets the next slot: the oldest prompt of the tenant with the fewest running
+ * sequences. Foreground prompts precede background prompts. A preempted sequence is not selected until its
+ * client has read the buffered events.
  */
 export function selectNextPrompt(
   queue: readonly QueuedPrompt[],
@@ -20,7 +20,7 @@ export function selectNextPrompt(
   )
 }
 
-/** Selects the sequence that gives up its slot: the youngest one that may be preempted. */
+/** Selects the sequence that loses its slot: the youngest sequence that may be preempted. */
 export const selectVictim = (running: readonly RunningSequence[]): RunningSequence | undefined =>
   running.findLast(isPreemptible)
 

@@ -78,8 +78,8 @@ export class PrefixIndex<L extends PromptPrefix> {
   }
 
   /**
-   * Evicts prefixes to make room for a new one. Those that are cached for a breakpoint come last, and are
-   * evicted only for a new prefix with a breakpoint. Returns `false` if there is no room.
+   * Evicts prefixes to make room for a new prefix. Prefixes that are cached for a breakpoint come last. They
+   * are evicted only if the new prefix is cached for a breakpoint, too. Returns `false` if there is no room.
    */
   #makeRoom({ sizeBytes, lifetime }: L): boolean {
     this.#entries.purgeStale()

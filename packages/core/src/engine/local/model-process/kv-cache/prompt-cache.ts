@@ -1,7 +1,7 @@
 /**
  * Reuses the KV state of earlier prompts. Each slot keeps the state of its last prompt. Snapshots, which are
- * states in files, are saved at breakpoints. If the model can truncate, they are also saved before another
- * prompt takes a slot, else near the end of each prompt.
+ * states in files, are saved at breakpoints. If the model can truncate sequences, a snapshot is also saved
+ * before another prompt takes a slot. Otherwise, a snapshot is also saved near the end of each prompt.
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
@@ -17,7 +17,10 @@ export interface AcquiredSlot extends SlotMatch {
   readonly divergence: number | undefined
 }
 
-/** A displaced state is saved if at least this many of its chunks would have to be evaluated again. */
+/**
+ * When a new prompt displaces the state in a slot, the state is saved only if at least this many of its
+ * chunks would be lost.
+ */
 const worthSavingChunks = 4
 
 export class PromptCache {
@@ -27,7 +30,7 @@ export class PromptCache {
   readonly #onNativeWork: () => void
 
   /**
-   * @param snapshots if absent, only the slots cache prompts
+   * @param snapshots if absent, prompts are cached in slots only
    * @param onNativeWork called while native code saves or loads a state
    */
   constructor(decoder: Decoder, snapshots: SnapshotStore | undefined, onNativeWork: () => void) {

@@ -5,8 +5,8 @@ import type { PromptPrefix } from './prefix-index.ts'
 export interface SequenceState extends Pick<PromptPrefix, 'tenant' | 'lifetime'> {
   readonly tokens: readonly Token[]
   /**
-   * Whether continuing from this state gives the same logits as evaluating everything with the same piece
-   * ends.
+   * Whether continuing from this state gives the same logits as evaluating the whole sequence again with the
+   * same piece ends.
    */
   readonly isDeterministic: boolean
   /** Piece ends: lengths in tokens at which evaluation stopped inside a chunk, at a breakpoint. */

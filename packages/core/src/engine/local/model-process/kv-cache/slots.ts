@@ -63,14 +63,17 @@ export function commonPrefixLength(
   return length
 }
 
-/** Number of tokens at the end of a prompt that the next turn may lack, such as a template's `<think>`. */
+/**
+ * How many tokens at the end of a prompt may be absent from the prompt of the next turn, such as a template's
+ * `<think>`.
+ */
 export const volatileTailTokens = 8
 
 /**
  * Minimum useful match, in tokens. A slot with a shorter match is left to its prompt, which may come again.
  */
 const minUsefulMatch = 16
-/** A prompt of fewer chunks is cheap to evaluate again, so its slot may be taken. */
+/** A prompt of fewer chunks than this is cheap to evaluate again, so another prompt may take its slot. */
 const smallSlotChunks = 4
 
 export class Slots {
@@ -181,8 +184,9 @@ export class Slots {
   }
 
   /**
-   * Finds an empty slot, else a small slot of the less recently used half, else the least recently used slot.
-   * Prefers neighbours of busy slots and low ids, since llama.cpp batches neighbours only.
+   * Finds an empty slot. If there is none, finds a slot with few tokens in the less recently used half of the
+   * slots, else the least recently used slot. Prefers neighbours of busy slots and low ids, since llama.cpp
+   * batches neighbours only.
    */
   #findLeastUseful(free: readonly Slot[]): Slot {
     const empty = free.filter(({ tokens }) => tokens.length === 0)

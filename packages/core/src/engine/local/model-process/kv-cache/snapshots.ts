@@ -31,9 +31,9 @@ export interface Snapshot extends SequenceState, PromptPrefix {
 }
 
 /**
- * Length in tokens of the part of a prompt that is saved as a snapshot, or 0 for none. It consists of whole
- * chunks, so that the rest is evaluated in the same chunks as without a snapshot. It ends before the end of
- * the prompt, so that the same prompt and the next turn can use the snapshot.
+ * Length in tokens of the part of a prompt that is saved as a snapshot, or 0 for none. This part consists of
+ * whole chunks, so that the rest is evaluated in the same chunks as without a snapshot. It ends before the
+ * end of the prompt, so that both the same prompt and the next turn can use the snapshot.
  */
 export const snapshotLength = (promptLength: number, chunkSize: number): number =>
   Math.max(0, Math.floor((promptLength - volatileTailTokens) / chunkSize) * chunkSize)
@@ -225,7 +225,7 @@ async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'dig
   return { sizeBytes, digest: hash.digest('hex') }
 }
 
-/** Creates the folder, also after a cleanup of temporary files has removed it. */
+/** Creates the folder if it is missing, for example because a cleanup of temporary files has removed it. */
 function ensureFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 })

@@ -147,8 +147,8 @@ class AddonDecoder implements Decoder {
   }
 
   /**
-   * Returns padding tokens for a step with one entry. A step with several entries is seldom at the end of a
-   * long text.
+   * Returns padding tokens for a step with one entry. A step with several entries gets none, since it is
+   * seldom at the end of a long text.
    */
   #padEntries([entry, ...others]: readonly BatchEntry[]): readonly Token[] {
     const { position = 0, tokens = [] } = entry ?? {}

@@ -13,7 +13,7 @@ import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from
 type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>
 
 const lockTimeoutMs = 10_000
-/** A file without a record may belong to a starting process, unless the file is older than this. */
+/** If a file or folder without a record is younger than this, it may belong to a process that is starting. */
 const startingMs = 60_000
 
 /**

@@ -65,7 +65,10 @@ export const batchSizeOf = (
   parallel: number,
 ): number => (isPooling ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce))
 
-/** A quantized KV cache needs flash attention, and key and value lengths that are multiples of a block. */
+/**
+ * A quantized KV cache needs flash attention, and key and value lengths that are multiples of the block
+ * length.
+ */
 function canQuantize({
   flashAttentionSupported,
   ggufFileInfo: { architectureMetadata },
