@@ -13,8 +13,8 @@ const tellMs = 100
 type ByName = Readonly<Record<string, string>>
 
 /**
- * Uploads files and returns their digests by file name. Keeps values that are digests, because they name
- * blobs on the server.
+ * Uploads files, and returns a map from file names to digests. A value in `files` that is already a digest
+ * names a blob on the server, and is kept.
  */
 export async function* upload(server: Server, files: ByName): AsyncGenerator<ProgressLine, ByName> {
   const digests: Record<string, string> = {}

@@ -45,7 +45,7 @@ export interface LlmRouteOptions {
   readonly adminPath?: string | undefined
   /**
    * How to answer unknown paths: `pass` leaves them to the app, `error` answers 404 in the dialect of the
-   * client. Without a `path`, `error` also takes the paths of modules that are imported later.
+   * client. Without a `path`, `error` also applies to the paths of modules that are imported later.
    *
    * @default `error` under a `path`, `pass` without one
    */

@@ -144,7 +144,7 @@ export class Call {
     this.#onLimits?.(limits)
   }
 
-  /** Throws an `LlmError` `overloaded` if the call has already ended, such as because the app closes. */
+  /** Throws an `LlmError` `overloaded` if the call has already ended, for example because the app closes. */
   throwIfOver(): void {
     if (this.isOver) throw serverClosing()
   }

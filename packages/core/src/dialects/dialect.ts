@@ -49,7 +49,7 @@ export interface Dialect<Name extends string = string> {
   readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
   readonly home: DialectSpec<Name>['home']
   readonly checkOrigin: DialectSpec<Name>['checkOrigin']
-  /** Renders an error that occurs outside of a route, such as an unknown path. */
+  /** Renders an error that occurs outside of a route, such as the error for an unknown path. */
   renderError(error: LlmError): HttpResponse
 }
 

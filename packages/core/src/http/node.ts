@@ -115,7 +115,8 @@ const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()
-  // 'close' also fires when other middleware, such as a timeout, has responded. Then the work is not needed.
+  // 'close' also fires when other middleware, such as a timeout, has responded. In that case, the work is not
+  // needed.
   const abort = (): void => controller.abort()
   if (res.destroyed) abort()
   else res.once('close', abort)

@@ -227,7 +227,8 @@ async function loadPg(): Promise<typeof import('pg')> {
 }
 
 /**
- * Whether the code is `serialization_failure` or `deadlock_detected`. Then the transaction changed nothing.
+ * Whether the code is `serialization_failure` or `deadlock_detected`. In both cases, the transaction has
+ * changed nothing.
  */
 const isConflict = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')

@@ -55,6 +55,6 @@ export class StopMatcher {
 interface StopState {
   readonly stop: string
   readonly matcher: PrefixMatcher<string>
-  /** Length of the longest prefix of `stop` with which the text so far ends. */
+  /** Length of the longest prefix of `stop` at the end of the text so far. */
   matched: number
 }

@@ -20,7 +20,7 @@ export const checkLimits = {
   rules: 10_000,
   /**
    * Maximum depth of rules and groups at the beginning of a rule: its first group, the first group in that
-   * one, and so on. Native code recurses for each level.
+   * group, and so on. Native code recurses for each level.
    */
   chain: 600,
   /**

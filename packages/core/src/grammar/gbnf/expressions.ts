@@ -8,7 +8,7 @@ export type Expression =
   | { readonly kind: 'characters'; readonly ranges: readonly Range[] }
   | { readonly kind: 'rule'; readonly name: string }
   | { readonly kind: 'sequence'; readonly parts: readonly Expression[] }
-  /** Matches nothing if it has no options. */
+  /** A choice without options matches no text, not even the empty text. */
   | { readonly kind: 'choice'; readonly options: readonly Expression[] }
   | { readonly kind: 'repeat'; readonly of: Expression; readonly min: number; readonly max: number }
 

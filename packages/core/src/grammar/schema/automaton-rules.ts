@@ -61,7 +61,8 @@ function buildRules(
   const pending: (() => void)[] = []
 
   /**
-   * Returns the rule of a state. A stack builds the bodies, because recursion would overflow on long chains.
+   * Returns the rule of a state. The rule's body is built later, from `pending`. Recursion from state to
+   * state could overflow the call stack.
    */
   const ruleOf = (at: number): Expression => {
     const known = rules.get(at)

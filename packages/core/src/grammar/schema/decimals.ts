@@ -23,7 +23,8 @@ export function scale(step: number): { scaled: bigint | undefined; places: numbe
 }
 
 /**
- * Converts a lower bound to units of the last decimal place, rounded up. Returns -10^40 if there is no bound.
+ * Returns the lowest allowed number, multiplied by 10^`places` and rounded up. Returns -10^40 if there is no
+ * bound.
  */
 export function toLowestUnits({ value, isExclusive }: NumberBound, places: number): bigint {
   if (!Number.isFinite(value)) return -(10n ** 40n)
@@ -37,8 +38,8 @@ export function toLowestUnits({ value, isExclusive }: NumberBound, places: numbe
 }
 
 /**
- * Distance from an exclusive bound to the next number, in units of the last decimal place. Above 2^53, the
- * distance is more than 1, because adjacent integers can parse as the same double.
+ * Distance from an exclusive bound to the next number, multiplied by 10^`places`. Above 2^53, the distance is
+ * more than 1, because adjacent integers can parse as the same double.
  */
 const stepAt = (value: number) =>
   Number.isSafeInteger(Math.trunc(value))

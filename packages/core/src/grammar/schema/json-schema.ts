@@ -51,8 +51,9 @@ export function withErrorField<T>(field: string, build: () => T): T {
 /**
  * Adds a schema to a grammar.
  * @param only whether the grammar accepts all values of the schema or only its objects
- * @param properties `declared` drops undeclared properties, because models invent names. It keeps those of
- *   `patternProperties` and `additionalProperties`. `all` drops none, for tests of schema semantics.
+ * @param properties `declared` drops undeclared properties, because models invent names. It keeps properties
+ *   that `patternProperties` or `additionalProperties` covers. `all` drops none, for tests of schema
+ *   semantics.
  */
 export function addSchema(
   grammar: Grammar,

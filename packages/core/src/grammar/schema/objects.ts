@@ -144,8 +144,8 @@ export function intersectObjects(a: ObjectShape, b: ObjectShape): ObjectShape {
 }
 
 /**
- * Removes undeclared properties, because models invent names. Keeps those of `patternProperties` and
- * `additionalProperties`. Removes nothing if no property is declared or if `minProperties` needs more.
+ * Removes undeclared properties, because models invent names. Keeps properties that `patternProperties` or
+ * `additionalProperties` covers. Removes nothing if no property is declared or if `minProperties` needs more.
  */
 export function withDeclaredOnly(shape: ObjectShape): ObjectShape {
   const { properties, required, otherProperties, min } = shape

@@ -22,7 +22,7 @@ export function openSchema(schema: unknown): SchemaNode {
   return { schema: normalizeJson(schema), at: '#' }
 }
 
-/** Drops `undefined` and other values that JSON lacks, because a host app can pass any object. */
+/** Drops `undefined` and other values that JSON cannot represent, because a host app can pass any object. */
 function normalizeJson(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(JSON.stringify(schema))

@@ -15,7 +15,7 @@ export interface ExecutionBounds {
 
 const defaults = { maxSteps: 20_000_000, maxLength: 64 * 1024 * 1024 }
 
-/** Runs a template. Throws `GoTemplateError`, also if the template exceeds a bound. */
+/** Runs a template. Throws `GoTemplateError`, for example if the template exceeds a bound. */
 export const runTree = (tree: Tree, data: GoMap, bounds: Partial<ExecutionBounds> = {}): string =>
   new TemplateExecutor(tree, { ...defaults, now: new Date(), ...bounds }).run(data)
 

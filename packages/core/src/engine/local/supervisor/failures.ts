@@ -79,7 +79,10 @@ export class Failures {
     if (failure) failure.loadCrashes = 0
   }
 
-  /** Resets the failures. Every event but `start` and `prompt` is output. Those two only need the prompt. */
+  /**
+   * Resets the failures if the event is output. The events `start` and `prompt` are no output, since they
+   * need only the prompt.
+   */
   onEvent(fingerprint: string, type: GenerateEvent['type']): void {
     if (type !== 'start' && type !== 'prompt') this.onOutput(fingerprint)
   }
