@@ -18,8 +18,8 @@ export interface AcquiredSlot extends SlotMatch {
 }
 
 /**
- * When a new prompt displaces the state in a slot, the state is saved only if at least this many of its
- * chunks would be lost.
+ * A state that a new prompt displaces from its slot is saved if at least this many chunks of it would be
+ * lost.
  */
 const worthSavingChunks = 4
 
