@@ -7,7 +7,7 @@ import { minuteMs } from './bucket.ts'
 export type HeaderMap = Readonly<Record<string, string>>
 
 /** Returns OpenAI's `x-ratelimit-*` headers, for one limit of requests and one limit of tokens. */
-export function limitHeaders(limits: readonly LimitStatus[]): HeaderMap {
+export function limitHeaders(limits: readonly LimitStatus[]): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of limits) {
     headers[headerNames[name].limit] = `${limit}`
@@ -25,29 +25,35 @@ const headerNamesOf = (name: LimitStatus['name']) => ({
 const headerNames = { requests: headerNamesOf('requests'), tokens: headerNamesOf('tokens') }
 
 /**
- * Returns the headers of draft-ietf-httpapi-ratelimit-headers-08, with the policy names of
- * express-rate-limit. They contain no partition key, because that would be a hash of the rate limit key.
+ * Returns all headers for the limits of a route: those of OpenAI, and those of
+ * draft-ietf-httpapi-ratelimit-headers-08 with the policy names of express-rate-limit. They contain no
+ * partition key, because it would be a hash of the key that identifies the client.
  */
-export function standardLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
-  if (limits.length === 0) return {}
-  const state: string[] = []
-  const policies: string[] = []
+export function routeLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
+  const headers = limitHeaders(limits)
+  let state = ''
+  let policies = ''
   for (const { name, limit, remaining, resetMs, windowMs = minuteMs } of limits) {
+    const separator = state === '' ? '' : ', '
     const policy = `"${limit}-${name === 'requests' ? '' : `${name}-`}in-${formatPolicyWindow(windowMs)}"`
-    state.push(`${policy}; r=${remaining}; t=${Math.ceil(resetMs / 1_000)}`)
-    policies.push(`${policy}; q=${limit}; w=${Math.ceil(windowMs / 1_000)}`)
+    state += `${separator}${policy}; r=${remaining}; t=${Math.ceil(resetMs / 1_000)}`
+    policies += `${separator}${policy}; q=${limit}; w=${Math.ceil(windowMs / 1_000)}`
   }
-  return { ratelimit: state.join(', '), 'ratelimit-policy': policies.join(', ') }
+  if (limits.length > 0) {
+    headers.ratelimit = state
+    headers['ratelimit-policy'] = policies
+  }
+  return headers
 }
 
 /** Formats a window for a policy name: `30sec`, `15min`, `1hr`, `2hrs`, `1day`. */
 function formatPolicyWindow(windowMs: number): string {
-  const [seconds, minutes, hours, days] = [1_000, minuteMs, 3_600_000, 86_400_000].map(
-    (ms) => windowMs / ms,
-  ) as [number, number, number, number]
-  if (seconds < 60) return `${seconds}sec`
+  if (windowMs < minuteMs) return `${windowMs / 1_000}sec`
+  const minutes = windowMs / minuteMs
   if (minutes < 60) return `${minutes}min`
+  const hours = minutes / 60
   if (hours < 24) return `${hours}hr${hours > 1 ? 's' : ''}`
+  const days = hours / 24
   return `${days}day${days > 1 ? 's' : ''}`
 }
 

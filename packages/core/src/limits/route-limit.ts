@@ -1,7 +1,7 @@
 /** Limits a route of the host app, for any framework. */
 import { LlmError } from '../errors.ts'
 import { addressKey } from './address.ts'
-import { limitHeaders, retryHeaders, standardLimitHeaders } from './headers.ts'
+import { retryHeaders, routeLimitHeaders } from './headers.ts'
 import type { Cost, Limits, RateLimiter, Reservation, WindowLimit } from './limits.ts'
 import { keyPrefix, keysToSubjects } from './rate-limit-key.ts'
 import { createReservation } from './reservation.ts'
@@ -70,7 +70,7 @@ export function createRouteLimit<Request>(
       if (!LlmError.is(cause) || cause.code === 'internal') throw cause
       const limits = cause.details.limits ?? []
       return {
-        headers: { ...limitHeaders(limits), ...standardLimitHeaders(limits), ...retryHeaders(cause) },
+        headers: { ...routeLimitHeaders(limits), ...retryHeaders(cause) },
         refusal: cause,
       }
     }
@@ -82,7 +82,7 @@ const hasNoLimits = (limits: Limits | WindowLimit | undefined): boolean =>
   limits !== undefined && Object.values(limits).every((limit) => limit === undefined)
 
 const admit = (reservation: Reservation): Admission => ({
-  headers: { ...limitHeaders(reservation.limits), ...standardLimitHeaders(reservation.limits) },
+  headers: routeLimitHeaders(reservation.limits),
   reservation,
   // The response is over, so no client can get the error. The limiter retries the settlement later.
   finish: () => void reservation.settle().catch(() => {}),
