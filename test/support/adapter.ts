@@ -1,9 +1,9 @@
-/** LoRA adapters as GGUF files, for the built-in model where nothing else is said. */
+/** Builds LoRA adapters as GGUF files. The defaults fit the built-in model. */
 import { entry, f32, gguf, tensor, textEntry } from './gguf.ts'
 
 export type Half = readonly [name: string, shape: readonly number[], type?: number]
 
-/** What the files say of themselves, by key. */
+/** Metadata entries of the adapters, by key. */
 export const adapterEntries: Readonly<Record<string, Buffer>> = {
   'general.type': textEntry('general.type', 'adapter'),
   'general.architecture': textEntry('general.architecture', 'llama'),
@@ -20,7 +20,7 @@ export const halves: readonly Half[] = halvesFor('blk.0.ffn_down.weight', [448, 
 
 const alignment = 32
 
-/** @param weight the same files for the same one; with 0 they change nothing */
+/** @param weight scale of the fixed values. With 0, the adapter does not change the model. */
 export function adapterFile(
   { tensors = halves, entries = {}, weight = 0.3 } = {} as {
     readonly tensors?: readonly Half[]

@@ -1,4 +1,4 @@
-/** Models loaded in the test's own process, and what they answer. */
+/** Runs requests on models that are loaded in the test process, without a model process. */
 import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
 import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
@@ -9,7 +9,7 @@ import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { buildOutputGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { parseChatTemplate } from '../../packages/core/src/template/jinja.ts'
 
-/** Of the built-in model. */
+/** Load options for the built-in model. */
 export const config = {
   runtimeDir: '',
   name: '',
@@ -29,7 +29,7 @@ const renderer = {
   render: async ({ template, messages, options }) => parseChatTemplate(template)(messages, options),
 } as Pick<PromptRenderer, 'render'> as PromptRenderer
 const grammars: RunContext['grammars'] = { build: async (form) => buildOutputGrammar(form) }
-/** What an answer takes beside a model. */
+/** The parts of `RunContext` that do not depend on the model. */
 export const surroundings = { renderer, grammars } satisfies Partial<RunContext>
 
 export async function ask(

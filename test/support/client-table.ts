@@ -1,15 +1,18 @@
-/** Which client got through what, printed at the end of a run: said by tests that passed, and by nobody else. */
+/**
+ * Prints a table at the end of a run: the outcome of each client SDK in each situation. Only passed tests
+ * count.
+ */
 import type { Reporter, TestModule } from 'vitest/node'
 
 declare module 'vitest' {
   interface TaskMeta {
-    /** Said by a test that has come to its end. */
+    /** Outcome that a client test reports at its end. */
     cell?: Cell
   }
 }
 
 interface Cell {
-  /** There is a table for each. */
+  /** The server or framework under test. Each mount has a separate table. */
   readonly mount: string
   readonly client: string
   readonly situation: string
@@ -26,7 +29,7 @@ export class ClientTable implements Reporter {
   }
 }
 
-/** A cell that no test has filled is a question mark. */
+/** Formats a table. A cell without an outcome shows a question mark. */
 function table(cells: readonly Cell[]): readonly string[] {
   const situations = [...new Set(cells.map(({ situation }) => situation))]
   const clients = [...new Set(cells.map(({ client }) => client))]

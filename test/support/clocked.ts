@@ -1,4 +1,7 @@
-/** A model in the test's own process: the clock of its prompt cache is set by hand, and what it evaluates is counted. */
+/**
+ * A model in the test process. Tests set the clock of its prompt cache and count the tokens that it
+ * evaluates.
+ */
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,16 +25,16 @@ export interface ClockedOptions {
 }
 
 export interface Clocked {
-  /** In milliseconds. */
+  /** Time of the prompt cache, in ms. */
   now: number
-  /** Tokens that were put through the model, of prompts and of answers. */
+  /** Number of evaluated tokens, of prompts and answers together. */
   evaluated: number
-  /** In milliseconds: so long a step takes, on that clock. */
+  /** How far each decoding step advances the clock, in ms. */
   stepMs: number
   ask(request: Omit<GenerateRequest, 'model'>, tenant?: string): Promise<Marked>
-  /** As after a kill: nothing is known any more. */
+  /** Starts with an empty cache, like a new model process. */
   restart(): void
-  /** Of all that is kept. */
+  /** Total size of all saved KV states, in bytes. */
   bytes(): number
   close(): void
 }

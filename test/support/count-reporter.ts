@@ -7,11 +7,14 @@ interface Counts {
   readonly skipped: number
 }
 
-/** Prints the counts of a run as its last line. Where `CI` is set, a skipped test fails the run. */
+/**
+ * Prints the counts of a run as its last line. If the environment variable `CI` is set, a skipped test fails
+ * the run.
+ */
 export class CountReporter implements Reporter {
   readonly #file: string | undefined
 
-  /** @param file collects the counts of several runs; the last line is their sum */
+  /** @param file collects the counts of several runs. Then the last line prints their sum. */
   constructor(file: string | undefined) {
     this.#file = file
   }

@@ -1,4 +1,7 @@
-/** The databases that ours has to be the same on. Call it at the top of a file: it starts and stops what they need around its tests. */
+/**
+ * The databases on which the same tests run: SQLite, and PostgreSQL where it is installed. `databases()` must
+ * be called at the top of a test file, because it registers hooks that start and stop PostgreSQL.
+ */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
@@ -7,7 +10,7 @@ import { hasPostgres, type RunningPostgres, startPostgres } from './postgres.ts'
 
 export interface TestDatabase {
   readonly name: string
-  /** Where nobody has been yet. */
+  /** Creates an empty database and returns its location. */
   fresh(): Promise<string>
 }
 

@@ -1,6 +1,6 @@
 export interface DockerRegistry {
   readonly url: string
-  /** As it stands in the names of models. */
+  /** Host and port, as they appear in model names. */
   readonly host: string
   readonly processId: number
   close(): Promise<void>
@@ -8,5 +8,5 @@ export interface DockerRegistry {
 
 export declare const hasDockerRegistry: boolean
 
-/** Throws where it is not installed. */
+/** Throws if Docker's registry is not installed. */
 export declare function startDockerRegistry(): Promise<DockerRegistry>

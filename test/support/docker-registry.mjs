@@ -1,4 +1,4 @@
-// Docker's registry, where this machine has it: Debian's package `docker-registry`. For tests and benches.
+// Docker's registry for tests and benchmarks, if it is installed: Debian's package `docker-registry`.
 import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,7 +12,7 @@ const program = (process.env.PATH ?? '')
 
 export const hasDockerRegistry = program !== undefined
 
-/** On a free port of the loopback address, with a folder of its own. */
+/** Starts it on a free port of the loopback address, with an empty folder. */
 export async function startDockerRegistry() {
   if (!program) throw new Error('docker-registry is not installed: apt-get install docker-registry')
   const folder = mkdtempSync(join(tmpdir(), 'docker-registry-'))

@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { afterAll } from 'vitest'
 import { expectNoLeaks } from './leaks.ts'
 
-/** For the `models` option: then only the built-in model is there. Removed after the tests around the call. */
+/**
+ * Creates an empty folder, for example for the option `models`: then only the built-in model exists. Removes
+ * the folder after the tests of the surrounding file or `describe`, and fails if it contains leaks.
+ */
 export function emptyFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'modelmount-'))
   afterAll(() => {

@@ -1,4 +1,7 @@
-/** Express 4 beside Express 5, under another name: what we use of the two has the same types. */
+/**
+ * Express 4, installed beside Express 5 under another name. The tests use only functions with the same types
+ * in both.
+ */
 declare module 'express4' {
   export * from 'express'
   export { default } from 'express'

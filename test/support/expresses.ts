@@ -1,4 +1,6 @@
-/** Each line of Express that the adapter takes, with the adapter as it is beside it. */
+/**
+ * Each major version of Express that the adapter supports, with the adapter as it loads beside that version.
+ */
 import express5 from 'express'
 import express4 from 'express4'
 import { vi } from 'vitest'
@@ -8,7 +10,10 @@ export const expresses = [
   { version: 5, express: express5, llmRouter: await adapterBeside(express5) },
 ] as const
 
-/** An app has one Express; here the adapter is loaded once for each, and imports its `Router`. */
+/**
+ * Loads a fresh copy of the adapter that imports `Router` from the given Express. An app has only one
+ * Express.
+ */
 async function adapterBeside(express: typeof express5) {
   vi.resetModules()
   vi.doMock('express', () => ({ default: express, Router: express.Router }))

@@ -1,25 +1,25 @@
-/** What a host does that speaks `Request` and `Response`, on Node's own server. */
+/** A host for fetch handlers (`Request` to `Response`), on Node's HTTP server. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Caller, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
-/** The routes in such a host, called from this machine. */
+/** The routes of the model APIs in such a host. All requests appear to come from the loopback address. */
 export const fetchHandler = (llm: Llm, caller: () => Caller | undefined = () => undefined): RequestListener =>
   fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1', authenticate: caller }))
 
 export function fetchHost(handler: FetchHandler): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
-    const left = new AbortController()
-    res.once('close', () => left.abort())
+    const disconnected = new AbortController()
+    res.once('close', () => disconnected.abort())
     const hasBody = req.method !== 'GET' && req.method !== 'HEAD'
     const request = new Request(`http://${req.headers.host}${req.url}`, {
       method: req.method ?? 'GET',
       headers: Object.entries(req.headers).map(([name, value]): [string, string] => [name, String(value)]),
       body: hasBody ? Readable.toWeb(req) : null,
       duplex: 'half',
-      signal: left.signal,
+      signal: disconnected.signal,
     })
     const response = await handler(request)
     res.writeHead(response.status, Object.fromEntries(response.headers)).flushHeaders()

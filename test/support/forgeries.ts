@@ -1,4 +1,4 @@
-/** Model files with one thing wrong, each made when it is wanted. */
+/** GGUF files with one error each. A file is built when `bytes` is called. */
 import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
 import { f32, text, u32, u64 } from './gguf.ts'
@@ -22,7 +22,7 @@ const array = (type: number, values: readonly Buffer[]): Entry => [
 const counts = (...values: number[]): Entry => array(4, values.map(u32))
 const texts = (values: readonly string[]): Entry => array(8, values.map(text))
 
-/** Without a value the key is taken out. */
+/** Sets a metadata key, or removes it if no value is given. */
 function withEntry(parts: Parts, key: string, value?: Entry): Parts {
   const entries = new Map(parts.entries)
   if (value) entries.set(key, value)
@@ -54,7 +54,7 @@ const numbers = [
   'pooling_type',
 ]
 
-/** Numbers of the architecture, all of them `u32`. */
+/** Files with an extreme value for one number of the architecture. All these numbers are `u32`. */
 const wrongNumbers = (parts: Parts): Forgery[] =>
   numbers.flatMap((key) =>
     extremes.map((value) => ({
@@ -73,7 +73,7 @@ const wrongFloats = (parts: Parts): Forgery[] =>
   )
 
 const tokens = 'tokenizer.ggml.tokens'
-/** One entry each, by what is wrong with it. */
+/** Wrong metadata entries by a description of the error. Without a value, the entry is removed. */
 const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry]>> = {
   'no architecture': ['general.architecture'],
   'an unknown architecture': ['general.architecture', words('unheard-of')],
@@ -87,7 +87,7 @@ const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry
   'head counts for the wrong number of layers': ['llama.attention.head_count', counts(4)],
   'head counts of 1,000 layers': ['llama.attention.head_count', counts(...Array(1_000).fill(4))],
   'key and value heads for each layer, all 0': ['llama.attention.head_count_kv', counts(0, 0, 0, 0, 0, 0)],
-  'a rope scaling from the future': ['llama.rope.scaling.type', words('unheard-of')],
+  'an unknown rope scaling': ['llama.rope.scaling.type', words('unheard-of')],
   'no rope scaling': ['llama.rope.scaling.type', words('none')],
   'an alignment of 0': ['general.alignment', count(0)],
   'an alignment of 3': ['general.alignment', count(3)],
@@ -106,7 +106,7 @@ const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry
   'an unknown pre-tokenizer': ['tokenizer.ggml.pre', words('unheard-of')],
   'no vocabulary': [tokens],
   'an empty vocabulary': [tokens, texts([])],
-  'a vocabulary of one': [tokens, texts(['a'])],
+  'a vocabulary of one token': [tokens, texts(['a'])],
   'a vocabulary of numbers': [tokens, counts(1, 2, 3)],
   'a vocabulary that is a text': [tokens, words('abc')],
   'no scores': ['tokenizer.ggml.scores'],
@@ -116,36 +116,37 @@ const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry
   'too few token types': ['tokenizer.ggml.token_type', array(5, [u32(1)])],
   'no merges': ['tokenizer.ggml.merges'],
   'merges without a space': ['tokenizer.ggml.merges', texts(['', 'a', ' ', '  '])],
-  'a beginning that is no token': ['tokenizer.ggml.bos_token_id', count(2 ** 32 - 1)],
-  'an end that is no token': ['tokenizer.ggml.eos_token_id', count(2 ** 31)],
-  'a template with an error in it': ['tokenizer.chat_template', words('{% for %}')],
+  'a BOS token outside the vocabulary': ['tokenizer.ggml.bos_token_id', count(2 ** 32 - 1)],
+  'an EOS token outside the vocabulary': ['tokenizer.ggml.eos_token_id', count(2 ** 31)],
+  'a template with a syntax error': ['tokenizer.chat_template', words('{% for %}')],
   'a template that raises': ['tokenizer.chat_template', words("{{ raise_exception('no') }}")],
-  'a template that says nothing': ['tokenizer.chat_template', words('')],
+  'an empty template': ['tokenizer.chat_template', words('')],
   'a template that is a number': ['tokenizer.chat_template', count(1)],
-  'a part of several files': ['split.count', [2, Buffer.of(3, 0)]],
-  'an adapter': ['general.type', words('adapter')],
+  'one file of a split model': ['split.count', [2, Buffer.of(3, 0)]],
+  'a LoRA adapter': ['general.type', words('adapter')],
 }
 
-/** Of the vocabulary. */
+/** Wrong vocabularies by a description of the error. */
 const wrongTokens: Readonly<Record<string, (tokens: readonly string[]) => readonly string[]>> = {
-  'a token twice': (all) => all.with(500, all[501] as string),
+  'a duplicate token': (all) => all.with(500, all[501] as string),
   'all tokens the same': (all) => all.map(() => 'same'),
   'all tokens empty': (all) => all.map(() => ''),
-  'a token that stands for an empty one': (all) => all.with(300, '').with(301, '[EMPTY_300]'),
+  'an empty token and a token with its placeholder text': (all) =>
+    all.with(300, '').with(301, '[EMPTY_300]'),
   'tokens that are only numbers': (all) => all.map((_, id) => `${id}`),
-  'one token more': (all) => [...all, 'one more'],
-  'one token less': (all) => all.slice(1),
+  'one token too many': (all) => [...all, 'one more'],
+  'one token too few': (all) => all.slice(1),
 }
 
 const shapes: Readonly<Record<string, (shape: readonly bigint[]) => readonly bigint[]>> = {
   'no dimensions': () => [],
-  nothing: (shape) => shape.map(() => 0n),
-  'a row of nothing': ([, ...rest]) => [0n, ...rest],
-  'one dimension more': (shape) => [...shape, 1n],
+  'only empty dimensions': (shape) => shape.map(() => 0n),
+  'an empty first dimension': ([, ...rest]) => [0n, ...rest],
+  'one extra dimension': (shape) => [...shape, 1n],
   'five dimensions': () => [1n, 1n, 1n, 1n, 1n],
-  'twice as much': ([first, ...rest]) => [(first as bigint) * 2n, ...rest],
-  'very much': ([, ...rest]) => [2n ** 40n, ...rest],
-  'less than nothing': ([, ...rest]) => [2n ** 64n - 32n, ...rest],
+  'a doubled first dimension': ([first, ...rest]) => [(first as bigint) * 2n, ...rest],
+  'a huge first dimension': ([, ...rest]) => [2n ** 40n, ...rest],
+  'a negative first dimension': ([, ...rest]) => [2n ** 64n - 32n, ...rest],
 }
 const offsets = [1n, 2n ** 31n, 2n ** 64n - 32n]
 
@@ -154,7 +155,7 @@ const wrongTensors = (parts: Parts): Forgery[] =>
     ...Object.entries(shapes).map(([what, change]) => {
       const { shape } = parts.tensors.find((one) => one.name === name) as Tensor
       return {
-        name: `${name} of ${what}`,
+        name: `${name} with ${what}`,
         bytes: () => fileOf(withTensor(parts, name, { shape: change(shape) })),
       }
     }),
@@ -163,19 +164,19 @@ const wrongTensors = (parts: Parts): Forgery[] =>
       bytes: () => fileOf(withTensor(parts, name, { type })),
     })),
     ...offsets.map((offset) => ({
-      name: `${name} at ${offset}`,
+      name: `${name} at offset ${offset}`,
       bytes: () => fileOf(withTensor(parts, name, { offset })),
     })),
     {
-      name: `${name} under another name`,
+      name: `${name} with an unknown name`,
       bytes: () => fileOf(withTensor(parts, name, { name: 'other.weight' })),
     },
     {
-      name: `${name} under the name of another`,
+      name: `${name} with the name of another tensor`,
       bytes: () => fileOf(withTensor(parts, name, { name: 'output_norm.weight' })),
     },
     {
-      name: `${name} under a very long name`,
+      name: `${name} with a very long name`,
       bytes: () => fileOf(withTensor(parts, name, { name: 'n'.repeat(64) })),
     },
     {
@@ -191,7 +192,7 @@ const wrongWeights = (parts: Parts): Forgery[] =>
     bytes: () => fileOf({ ...parts, weights: Buffer.alloc(parts.weights.length, byte) }),
   }))
 
-/** A number from 0 to below 1, each time another, the same ones for the same seed. Source: mulberry32. */
+/** A generator of random numbers from 0 to below 1, repeatable by its seed. Algorithm: mulberry32. */
 export function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -207,13 +208,13 @@ function damaged(whole: Buffer, headBytes: number): Forgery[] {
   const cuts = [0, 8, 24, 400, headBytes - 1, headBytes, whole.length - 1]
   const randomCuts = Array.from({ length: 5 }, () => Math.floor(random() * whole.length))
   const places = Array.from({ length: 40 }, (_, index) => ({
-    // Half of them where the numbers stand close together.
+    // Half of the bytes are among the first 1,200, which contain most numbers of the metadata.
     at: Math.floor(random() * (index % 2 ? 1_200 : headBytes)),
     value: Math.floor(random() * 256),
   }))
   return [
     ...[...cuts, ...randomCuts].map((length) => ({
-      name: `cut off after ${length} bytes`,
+      name: `truncated after ${length} bytes`,
       bytes: () => Buffer.from(whole.subarray(0, length)),
     })),
     ...places.map(({ at, value }) => ({
@@ -231,7 +232,7 @@ const wholeNoise = readFileSync(noiseModel)
 const noise = partsOf(wholeNoise)
 const chat = partsOf(readFileSync(modelPath))
 
-/** What is wrong with its words. */
+/** Files with an error in the tokenizer or in another metadata entry. */
 function wrongVocabularies(parts: Parts): Forgery[] {
   const vocabulary = textsIn(parts.entries.get(tokens)?.[1] as Buffer)
   return [
@@ -256,7 +257,10 @@ function textsIn(value: Buffer): string[] {
   return found
 }
 
-/** Of a model with an SPM vocabulary, whose weights are whole numbers of bytes, and of one with BPE and blocks. */
+/**
+ * Forged copies of two models: the noise model with an SPM vocabulary, and the built-in model with a BPE
+ * vocabulary and quantized weights.
+ */
 export const forgeries: readonly Forgery[] = [
   ...wrongNumbers(noise),
   ...wrongFloats(noise),
@@ -270,6 +274,6 @@ export const forgeries: readonly Forgery[] = [
   })),
 ]
 
-/** A whole model with another chat template. */
+/** The noise model with another chat template. */
 export const forgedTemplate = (template: string): Buffer =>
   fileOf(withEntry(noise, 'tokenizer.chat_template', words(template)))

@@ -5,14 +5,17 @@ import {
 } from '../../packages/core/src/grammar/gbnf/expressions.ts'
 import { readGbnf } from '../../packages/core/src/grammar/gbnf/read-gbnf.ts'
 
-/** What is still to come: this, then that. Equal ones are one object. */
+/** The rest of a possible match: `part`, then `then`. Equal rests are the same object. */
 interface Ahead {
   readonly id: number
   readonly part: Expression
   readonly then: Ahead | undefined
 }
 
-/** Recognises texts by a grammar as printed: all ways at once, character by character, as llama.cpp does. */
+/**
+ * Tells whether a text matches a GBNF grammar. Like llama.cpp, it follows all possible matches at once,
+ * character by character.
+ */
 export class GbnfMatcher {
   readonly #rules: Rules
   readonly #aheads = new Map<string, Ahead>()
@@ -51,7 +54,10 @@ export class GbnfMatcher {
     return states.has(undefined)
   }
 
-  /** All states that wait for a character, or for the end. */
+  /**
+   * Expands rules and choices until each state expects a character. `undefined` stands for the end of the
+   * text.
+   */
   #open(from: readonly (Ahead | undefined)[]): Set<Ahead | undefined> {
     const waiting = new Set<Ahead | undefined>()
     const seen = new Set<Ahead | undefined>()

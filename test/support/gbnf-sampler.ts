@@ -1,17 +1,20 @@
 import type { Expression, Rules } from '../../packages/core/src/grammar/gbnf/expressions.ts'
 import { readGbnf } from '../../packages/core/src/grammar/gbnf/read-gbnf.ts'
 
-/** Texts that a grammar takes, at random; after so many choices the shortest way to an end. */
+/**
+ * Generates random texts that match a grammar. After `choices` random choices it takes the shortest way to
+ * the end.
+ */
 export class GbnfSampler {
   readonly #rules: Rules
-  /** Characters of the shortest text of each rule. */
+  /** Length of the shortest text of each rule, in characters. */
   readonly #shortest = new Map<string, number>()
 
   constructor(grammar: string) {
     this.#rules = readGbnf(grammar)
     for (let changed = true; changed; ) {
       changed = false
-      // What a rule needs mostly stands behind it.
+      // Most rules refer to later rules, so this order needs the fewest rounds.
       for (const [name, body] of [...this.#rules].reverse()) {
         const length = this.#least(body)
         if (length < (this.#shortest.get(name) ?? Number.POSITIVE_INFINITY)) {
@@ -22,7 +25,7 @@ export class GbnfSampler {
     }
   }
 
-  /** @param random a number from 0 to 1, 1 excluded */
+  /** @param random returns a number from 0 to below 1 */
   sample(random: () => number, choices = 40): string {
     const todo: Expression[] = [{ kind: 'rule', name: 'root' }]
     let written = ''
@@ -36,7 +39,7 @@ export class GbnfSampler {
           break
         case 'characters': {
           const [low, high] = part.ranges[pick(part.ranges.length)] ?? [0, 0]
-          // Mostly near the beginning: letters and digits rather than what no font has.
+          // Mostly from the beginning of the range: letters and digits rather than unusual characters.
           const width = random() < 0.9 ? Math.min(high - low, 0x5f) : high - low
           written += String.fromCodePoint(low + pick(width + 1))
           break

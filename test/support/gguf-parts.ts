@@ -1,4 +1,4 @@
-/** A GGUF file taken apart and put together again, so that one piece of it can be another. */
+/** Splits a GGUF file into parts and joins them again, so that tests can replace one part. */
 import { entry, gguf, tensor } from './gguf.ts'
 
 export interface Tensor {
@@ -9,7 +9,7 @@ export interface Tensor {
 }
 
 export interface Parts {
-  /** By key: the type, and the value as it stands in the file. */
+  /** Metadata by key: the type number, and the value as its bytes in the file. */
   readonly entries: ReadonlyMap<string, readonly [type: number, value: Buffer]>
   readonly tensors: readonly Tensor[]
   readonly weights: Buffer
@@ -31,15 +31,15 @@ const scalarBytes: Readonly<Record<number, number>> = {
   12: 8,
 }
 
-/** Of a file that is whole. */
+/** Splits a valid GGUF file into its parts. */
 export function partsOf(bytes: Buffer): Parts {
   let at = 8
-  const passed = (count: number): number => {
+  const advance = (count: number): number => {
     at += count
     return at - count
   }
-  const u32 = (): number => bytes.readUInt32LE(passed(4))
-  const u64 = (): bigint => bytes.readBigUInt64LE(passed(8))
+  const u32 = (): number => bytes.readUInt32LE(advance(4))
+  const u64 = (): bigint => bytes.readBigUInt64LE(advance(8))
   const skipText = (): void => {
     at += Number(bytes.readBigUInt64LE(at)) + 8
   }

@@ -1,6 +1,6 @@
-/** GGUF files, made byte by byte. Shape: the GGUF specification. */
+/** Builds GGUF files byte by byte. Format: the GGUF specification. */
 
-/** Integers little-endian; text with its length in front. */
+// Numbers are little-endian. A text follows its length in bytes.
 export const u8 = (value: number): Buffer => Buffer.of(value)
 export const u32 = (value: number): Buffer => {
   const bytes = Buffer.alloc(4)

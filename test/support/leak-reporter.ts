@@ -1,8 +1,11 @@
-/** Reads along what a run prints: its tests, their apps and commands, and itself. With a secret or a prompt among it, the run has failed. */
+/**
+ * Checks all output of a test run for leaks, including the output of apps and commands that tests start. A
+ * secret or a prompt in the output fails the run.
+ */
 import type { Reporter } from 'vitest/node'
 import { leaksIn } from './leaks.ts'
 
-/** A leak may come in two pieces. */
+/** Characters kept from the previous chunk, because a leak may be split between two chunks. */
 const longestLeak = 200
 
 export class LeakReporter implements Reporter {
@@ -13,7 +16,7 @@ export class LeakReporter implements Reporter {
     this.#streams = streams
   }
 
-  /** All workers are piped through here, and what is started in them is written to theirs. */
+  /** Output of the test workers and of their child processes is piped through these streams. */
   onInit(): void {
     for (const stream of this.#streams) {
       const write = stream.write
@@ -21,7 +24,7 @@ export class LeakReporter implements Reporter {
       stream.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
         const text = last + (typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('latin1'))
         this.#leaks.push(...leaksIn(text))
-        // What was found is not found again.
+        // A leak that was reported must not be found again.
         last = leaksIn(text).length > 0 ? '' : text.slice(-longestLeak)
         return Reflect.apply(write, stream, [chunk, ...rest])
       }

@@ -1,4 +1,4 @@
-/** What looks for leaks finds them, wherever they are planted. */
+/** The leak check finds leaked secrets and prompts in files, databases, logs and printed text. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,20 +13,20 @@ import { runLog } from './run-log.ts'
 
 const { secret, hint, publicId } = createSecret()
 
-test('a whole secret and the word of a prompt are leaks, the hint of a key is none', () => {
+test('a complete secret and the canary of a prompt are leaks, the hint of a key is not', () => {
   expect(leaksIn(`a ${secret}, ${promptCanary} b`)).toHaveLength(2)
   expect(leaksIn(`${hint} ${publicId} ${secret.slice(0, -1)}`)).toEqual([])
   expect(leaksIn(leaksIn(secret).join())).toEqual([])
 })
 
-describe('in a folder', () => {
+describe('leak check of a folder', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'leaks-'))
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  test('a line of a log is found', () => {
+  test('finds a secret in a log file', () => {
     writeFileSync(join(folder, 'clean.log'), hint)
     expect(() => expectNoLeaks(folder)).not.toThrow()
 
@@ -34,7 +34,7 @@ describe('in a folder', () => {
     expect(() => expectNoLeaks(folder)).toThrow('model.log')
   })
 
-  test('a row of SQLite is found, while it is open and when it is closed', async () => {
+  test('finds a secret in a row of SQLite, while the database is open and after it is closed', async () => {
     const database = await openDatabase(join(folder, 'some.db'))
     await database.query('CREATE TABLE kept (words TEXT)')
     await database.query('INSERT INTO kept VALUES (?)', [secret])
@@ -44,7 +44,7 @@ describe('in a folder', () => {
     expect(leaksUnder(folder)).toContainEqual(expect.stringContaining('some.db'))
   })
 
-  test('what the logger of the run hears is found, in causes, too', () => {
+  test('finds a secret in a logged error, even in its cause', () => {
     const before = process.env.XDG_RUNTIME_DIR
     process.env.XDG_RUNTIME_DIR = folder
     onTestFinished(() => {
@@ -57,7 +57,7 @@ describe('in a folder', () => {
   })
 })
 
-test.runIf(hasPostgres)('a row of PostgreSQL is found when it stops', async () => {
+test.runIf(hasPostgres)('stopping PostgreSQL fails if a row contains the canary of a prompt', async () => {
   const running = await startPostgres()
   const database = await openDatabase(running.url)
   await database.query('CREATE TABLE kept (words TEXT)')
@@ -67,7 +67,7 @@ test.runIf(hasPostgres)('a row of PostgreSQL is found when it stops', async () =
   await expect(running.stop()).rejects.toThrow('A secret or a prompt was written')
 })
 
-test('what is printed is found, in two pieces, too, and the run has failed', () => {
+test('the reporter finds a secret that is printed in two chunks, and fails the run', () => {
   const { exitCode } = process
   onTestFinished(() => {
     process.exitCode = exitCode

@@ -1,18 +1,20 @@
-/** Whole secrets of keys, and words of prompts, where nobody may write them: in what a run prints and logs, and in files and databases. */
+/**
+ * Searches for leaks: complete secrets of API keys, or prompts, in printed text, logs, files and databases.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Whoever puts it into a prompt finds out whether that is written anywhere. */
+/** Tests put this text into prompts. The leak check finds it wherever a prompt is written. */
 export const promptCanary = 'xq7-canary-of-a-prompt-7qx'
 
-/** The public half of a secret opens nothing, and may be written: it is the hint of its key. */
+/** Matches a complete secret only. The public part of a secret may be written: it is the hint of its key. */
 const leak = new RegExp(`sk-mm-[\\da-f]{16}-[\\w-]{43}|${promptCanary}`, 'g')
 
-/** What was found, so short that to print it is no leak. */
+/** The leaks found, shortened to 16 characters each, so that printing them is no leak. */
 export const leaksIn = (text: string): readonly string[] =>
   [...text.matchAll(leak)].map(([found]) => `${found.slice(0, 16)}…`)
 
-/** In the bytes of all files of a folder: logs, databases with their journals, and what else lies there. */
+/** Leaks in the files of a folder, such as logs, and databases with their journals. */
 export function leaksUnder(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
     return leaksIn(textOf(join(folder, name))).map((found) => `${name}: ${found}`)
@@ -22,10 +24,10 @@ export function leaksUnder(folder: string): readonly string[] {
 function textOf(path: string): string {
   try {
     const file = statSync(path)
-    // What is larger is a model, or the state of one.
+    // Files above 32 MiB are models or saved KV states.
     return file.isFile() && file.size <= 2 ** 25 ? readFileSync(path, 'latin1') : ''
   } catch (cause) {
-    // A process that leaves just now takes its files with it.
+    // A process that is ending removes its files.
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw cause
   }

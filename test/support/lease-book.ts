@@ -1,11 +1,15 @@
-/** What is kept of prompts, by the rules alone: what surely is, and what may be. */
+/**
+ * A model of the prompt cache, computed from the rules alone. For each cached prefix it knows the time until
+ * which it must be cached, and the time until which it may be cached.
+ */
 import type { CacheLifetime } from '@modelmount/core/engine'
 
 interface Lease {
   readonly tenant: string
   readonly tokens: readonly number[]
-  /** In milliseconds. */
+  /** Until `since + ttl` the prefix must be cached. Both are in ms. */
   sure: { since: number; ttl: number }
+  /** Until `since + ttl` the prefix may be cached. Both are in ms. */
   possible: { since: number; ttl: number }
 }
 
@@ -14,7 +18,10 @@ const lifetimes = { '5m': 300_000, '1h': 3_600_000 } as const
 export class LeaseBook {
   #leases: Lease[] = []
 
-  /** How much of a prompt is kept, up to the limit: at least, and at most. */
+  /**
+   * Cached tokens of a prompt, at least and at most. `limit` is the last position that a call may read, in
+   * tokens.
+   */
   kept(tenant: string, prompt: readonly number[], limit: number, now: number): readonly [number, number] {
     const starts = this.#startsOf(tenant, prompt).filter(({ tokens }) => tokens.length <= limit)
     const longest = (which: 'sure' | 'possible'): number =>
@@ -27,7 +34,7 @@ export class LeaseBook {
     return [longest('sure'), longest('possible')]
   }
 
-  /** Up to here it was written. */
+  /** A call has written `tokens` to the cache. */
   write(tenant: string, tokens: readonly number[], lifetime: CacheLifetime, now: number): void {
     const time = { since: now, ttl: lifetimes[lifetime] }
     const same = this.#startsOf(tenant, tokens).find((lease) => lease.tokens.length === tokens.length)
@@ -37,7 +44,10 @@ export class LeaseBook {
     } else this.#leases.push({ tenant, tokens, sure: { ...time }, possible: { ...time } })
   }
 
-  /** Up to the limit it was read, and up to the hour for an hour; who reads may have used more of it. */
+  /**
+   * A call has read the cache up to `limit` tokens, which renews the lifetimes. Up to `hour` tokens, they
+   * become one hour. The call may have used more tokens than `limit`.
+   */
   read(tenant: string, prompt: readonly number[], limit: number, hour: number, now: number): void {
     for (const { tokens, sure, possible } of this.#startsOf(tenant, prompt)) {
       possible.since = now
@@ -52,7 +62,7 @@ export class LeaseBook {
     this.#leases = []
   }
 
-  /** What has ended before it is used again stays ended. */
+  /** Removes all expired prefixes: a later call must not renew them. */
   forgetEnded(now: number): void {
     this.#leases = this.#leases.filter(({ possible }) => now - possible.since <= possible.ttl)
   }

@@ -1,4 +1,4 @@
-/** The places where limits are kept, each with a clock that is set by hand. */
+/** Rate limiters in memory and in each database. Tests set their clock. */
 
 import { afterAll } from 'vitest'
 import type { ClosableRateLimiter, Limits } from '../../packages/core/src/limits/limits.ts'
@@ -14,11 +14,11 @@ export interface Clock {
 
 export interface TestStore {
   readonly name: string
-  /** One that nobody has used. */
+  /** Returns a limiter without any counts. */
   limiter(clock: Clock, limits?: Limits): Promise<ClosableRateLimiter>
 }
 
-/** Call it at the top of a file, as `databases()`. */
+/** Must be called at the top of a test file, because it registers hooks. */
 export function stores(): readonly TestStore[] {
   return [
     {

@@ -1,12 +1,12 @@
-/** Node's own server on a free port of the loopback address. */
+/** Starts Node's HTTP server on a free port of the loopback address. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Listening {
-  /** Without a slash at its end. */
+  /** Has no trailing slash. */
   readonly url: string
   readonly server: Server
-  /** Ends open connections, too. */
+  /** Also closes open connections. */
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Models of kinds that no file here is of, made of those that are. */
+/** Builds models of kinds that have no file in `test/models`, from the models that have one. */
 import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
 import { f32, u32 } from './gguf.ts'
@@ -8,7 +8,7 @@ import { encoderModel } from './models.ts'
 const countType = 4
 const alignment = 32
 
-/** The encoder with a head of noise, which ranks a document by a query. */
+/** The embedding model with a random classification head. The result is a reranking model. */
 export function rankingModel(): Buffer {
   const parts = partsOf(readFileSync(encoderModel))
   const headed = [
@@ -25,8 +25,9 @@ export function rankingModel(): Buffer {
   )
 }
 
-/** The built-in model with tokens around a gap: any tokens, for it was not trained to fill one. */
+/** Token ids for infill. The ids are arbitrary, because the built-in model was not trained for infill. */
 export const gapTokens = { prefix: 300, suffix: 301, middle: 302 }
+/** The built-in model with metadata for infill. */
 export const gapModel = (): Buffer =>
   fileOf(
     withCounts(partsOf(readFileSync(modelPath)), {
@@ -36,7 +37,7 @@ export const gapModel = (): Buffer =>
     }),
   )
 
-/** The same model in a file with another digest. */
+/** The same model with one more metadata entry, so that its file has another digest. */
 export const variantOf = (path: string): Buffer =>
   fileOf(withCounts(partsOf(readFileSync(path)), { 'general.variant': 1 }))
 
@@ -45,7 +46,7 @@ function withCounts(parts: Parts, counts: Readonly<Record<string, number>>): Par
   return { ...parts, entries: new Map([...parts.entries, ...added]) }
 }
 
-/** A tensor of 32-bit numbers, the same each time. */
+/** Adds a tensor of 32-bit floats with fixed values. */
 function withNoise(parts: Parts, name: string, shape: readonly bigint[]): Parts {
   const length = Number(shape.reduce((product, size) => product * size, 1n))
   const values = Array.from({ length }, (_, index) => f32(Math.sin(index * 12.9898 + name.length) / 4))

@@ -1,13 +1,13 @@
-/** Calls that mark breakpoints, and what comes of them. */
+/** Builds messages with cache breakpoints, and collects the results of their calls. */
 import type { CacheLifetime, GenerateEvent, Message, Part, TokenUsage } from '@modelmount/core/engine'
 
 export interface Marked {
   readonly text: string
-  /** What it said when it began. */
+  /** Token counts of the `start` event. */
   readonly plan: Omit<TokenUsage, 'outputTokens'>
   readonly usage: TokenUsage
   readonly promptMs: number
-  /** Of prompt and answer, where they were asked for. */
+  /** Ids of the tokens of prompt and answer, if the request asked for them. */
   readonly tokens: readonly number[]
 }
 
@@ -41,11 +41,11 @@ export const message = (role: string, text: string, cache?: CacheLifetime): Mess
   content: [part(text, cache)],
 })
 
-/** About 14 tokens each for the built-in model, others from each number on. */
+/** Numbered sentences, each about 14 tokens for the built-in model. Another `first` gives other sentences. */
 export const notes = (count: number, first: number): string =>
   Array.from({ length: count }, (_, note) => `Note ${first + note}: box ${7 * first + note}.`).join(' ')
 
-/** Read, then written for five minutes, then for an hour. */
+/** Tokens read from the cache, tokens written to it for 5 minutes, and tokens written for 1 hour. */
 export const cached = ({
   usage: { cacheReadTokens, cacheWriteTokens },
 }: Pick<Marked, 'usage'>): readonly [number, number, number] => [

@@ -1,18 +1,24 @@
 import { fileURLToPath } from 'node:url'
 
-/** Random weights over a real vocabulary: it says noise, and hardly ever stops by itself. */
+/**
+ * A Llama model with random weights and a real vocabulary. It emits random text and hardly ever emits an end
+ * token.
+ */
 export const noiseModel = fileURLToPath(new URL('../models/tiny-llama-spm.f16.gguf', import.meta.url))
 
-/** An encoder, with random weights. */
+/** A BERT embedding model with random weights. */
 export const encoderModel = fileURLToPath(new URL('../models/tiny-bert.f16.gguf', import.meta.url))
 
-/** Random weights in a recurrent model: its memory cannot be cut back. */
+/** A recurrent model (Mamba) with random weights. Its state cannot be truncated to fewer tokens. */
 export const recurrentModel = fileURLToPath(new URL('../models/tiny-mamba.f16.gguf', import.meta.url))
 
-/** Random weights in a model that mostly sees the last 128 tokens: it forgets the others. */
+/** A Gemma 3 model with random weights. Most of its layers see only the last 128 tokens. */
 export const slidingWindowModel = fileURLToPath(
   new URL('../models/tiny-gemma3-swa.f16.gguf', import.meta.url),
 )
 
-/** The built-in model as it was trained, with heads of 32: what Ollama's answers were recorded with. */
+/**
+ * The built-in model as it was trained, with attention heads of 32 dimensions. The recorded answers of Ollama
+ * come from this file.
+ */
 export const narrowModel = fileURLToPath(new URL('../models/tiny-chat.narrow.gguf', import.meta.url))

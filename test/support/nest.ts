@@ -1,4 +1,7 @@
-/** A Nest app with our routes and nothing else, as a handler for Node's own server: calls wait until it has started. */
+/**
+ * A Nest app with only the routes of Modelmount, as a handler for Node's server. Requests wait until the app
+ * has started.
+ */
 import type { RequestListener } from 'node:http'
 import type { Llm } from '@modelmount/core'
 import { LlmModule, type LlmModuleExtras } from '@modelmount/nest'

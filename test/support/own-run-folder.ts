@@ -1,4 +1,7 @@
-/** Each test file has model processes, and models, of its own: one that kills them must not meet those of another. */
+/**
+ * Gives each test file a separate runtime folder and models folder. Otherwise, a test that kills model
+ * processes could kill those of another test file.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,14 +10,14 @@ import { expectNoLeaks } from './leaks.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'run-'))
 process.env.XDG_RUNTIME_DIR = folder
-// Nor is what somebody has at home any test's business.
+// Tests must not use the models in the user's home folder.
 process.env.OLLAMA_MODELS = join(folder, 'models')
 
 afterAll(async () => {
   try {
     expectNoLeaks(folder)
   } finally {
-    // A process that leaves just now may write its last record between two looks.
+    // A process that is ending may still write a file while the folder is being removed.
     await vi.waitFor(() => rmSync(folder, { recursive: true, force: true }), 10_000)
   }
 })

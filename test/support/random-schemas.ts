@@ -1,4 +1,4 @@
-/** Schemas of any shape that the grammars keep, and what checks their values. */
+/** Random JSON schemas of every form that the grammars support, and a validator for their values. */
 import { isDeepStrictEqual } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -119,7 +119,10 @@ const recursive = schema.map((value) => ({
 }))
 export const anySchema = fc.oneof({ arbitrary: schema, weight: 5 }, { arbitrary: recursive, weight: 1 })
 
-/** The same schema, with a bound for what may go on without end: small models do not stop of themselves. */
+/**
+ * Adds bounds to strings, arrays and objects that have none. Without bounds, small models write such values
+ * until the token limit.
+ */
 export function bounded(schema: object): object {
   const given = Object.fromEntries(
     Object.entries(schema).map(([key, value]) => [
@@ -139,11 +142,12 @@ export function bounded(schema: object): object {
   return given
 }
 
-// One for all: it compiles the schema of schemas, which takes longer than most that are checked by it.
+// A shared instance: each new one compiles JSON Schema's metaschema, which takes longer than most test
+// schemas.
 const ajv = new Ajv2020({ ownProperties: true, strict: false, multipleOfPrecision: 6, logger: false })
-// Its types are those of CommonJS.
+// The type declarations of ajv-formats describe a CommonJS module.
 ;(addFormats as unknown as (ajv: Ajv2020) => void)(ajv)
-// Ajv's own comparison calls what it finds in values under `toString` and `valueOf`.
+// Ajv compares values by calling their properties `toString` and `valueOf`, which a test value may define.
 ajv.removeKeyword('const').addKeyword({ keyword: 'const', validate: isDeepStrictEqual })
 ajv.removeKeyword('enum').addKeyword({
   keyword: 'enum',
@@ -151,5 +155,5 @@ ajv.removeKeyword('enum').addKeyword({
     values.some((one) => isDeepStrictEqual(one, value)),
 })
 
-/** Checks values by the schema as it is sent: JSON has no -0. */
+/** Compiles the schema as a server receives it. The conversion to JSON replaces -0 by 0. */
 export const validator = (schema: object) => ajv.compile(JSON.parse(JSON.stringify(schema)))

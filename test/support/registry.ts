@@ -1,6 +1,7 @@
 /**
- * A small registry in the tests' own process: answers as Docker's does for what pulls and pushes ask, makes large blobs on the
- * fly, counts what it serves, and plays what a healthy one never shows, where a test intercepts a request.
+ * A small model registry in the test process. It responds like Docker's registry to the requests of pulls and
+ * pushes. It generates large blobs while it sends them, and records all requests. A test can intercept
+ * requests to simulate faults.
  */
 import { createCipheriv, createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -10,7 +11,7 @@ import { type Listening, listen } from './listen.ts'
 
 export interface SeenRequest {
   readonly method: string
-  /** With its query. */
+  /** Includes the query. */
   readonly path: string
   readonly headers: IncomingMessage['headers']
 }
@@ -18,11 +19,11 @@ export interface SeenRequest {
 export interface MadeBlob {
   readonly digest: string
   readonly sizeBytes: number
-  /** @param end behind the last byte */
+  /** @param end position after the last byte */
   bytes(start: number, end: number): Iterable<Buffer>
 }
 
-/** `false` where the registry is to answer as usual. */
+/** Handles a request. If it returns or resolves to `false`, the registry responds as usual. */
 export type Interceptor = (request: IncomingMessage, response: ServerResponse) => unknown
 
 const manifestType = 'application/vnd.docker.distribution.manifest.v2+json'
@@ -47,7 +48,7 @@ export class SmallRegistry {
     return this.#listening.url
   }
 
-  /** As it stands in the names of models. */
+  /** Host and port, as they appear in model names. */
   get host(): string {
     return new URL(this.url).host
   }
@@ -60,17 +61,17 @@ export class SmallRegistry {
     this.#blobs.set(blob.digest, blob)
   }
 
-  /** @param path `library/tiny/latest` */
+  /** @param path for example `library/tiny/latest` */
   addManifest(path: string, bytes: Buffer): void {
     this.#manifests.set(path, bytes)
   }
 
-  /** Of the requests that come from now on, those whose `METHOD /path` fits. The last that fits is asked first. */
+  /** Intercepts later requests whose `METHOD /path` matches. The newest matching interceptor runs first. */
   intercept(what: RegExp, how: Interceptor): void {
     this.#interceptors.unshift({ what, how })
   }
 
-  /** Answers as usual again, and remembers nothing that was asked. */
+  /** Removes all interceptors and the record of requests. */
   forget(): void {
     this.#interceptors.length = 0
     this.requests.length = 0
@@ -196,7 +197,7 @@ export class SmallRegistry {
     if (request.method === 'PATCH') {
       const first = /^(\d+)-\d+$/.exec(request.headers['content-range'] ?? '')?.[1]
       if (first !== undefined && Number(first) !== length()) return void response.writeHead(416).end()
-      // What came before a connection broke is kept.
+      // The bytes received before a disconnect are kept.
       for await (const chunk of request) chunks.push(chunk)
       return place(id, 202, range())
     }
@@ -236,7 +237,10 @@ export function blobOf(content: string | Uint8Array): MadeBlob {
 
 const pieceBytes = 256 * 1024
 
-/** As many bytes as wanted that look like noise, the same for the same seed, and kept nowhere. */
+/**
+ * A blob of pseudorandom bytes, repeatable by its seed. The bytes are generated on each read and never
+ * stored.
+ */
 export function noiseBlob(seed: string, sizeBytes: number): MadeBlob {
   const key = createHash('sha256').update(seed).digest()
   function* bytes(start: number, end: number): Iterable<Buffer> {

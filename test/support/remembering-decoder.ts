@@ -1,13 +1,16 @@
-/** A model of nothing but memory: it holds tokens as an engine holds states, and throws where it is used otherwise. */
+/**
+ * A fake decoder without weights. Instead of KV states, it stores the tokens of each sequence. It throws if
+ * the scheduler continues a sequence at a wrong position or with the state of another prompt.
+ */
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Decoder, Sampler } from '../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
 
 export type Token = Parameters<Decoder['isEog']>[0]
 
 export interface Remembering extends Decoder {
-  /** Tokens that were put through it, of prompts and of answers. */
+  /** Number of evaluated tokens, of prompts and answers together. */
   evaluated: number
-  /** The next state does not get onto the disk. */
+  /** Makes the next `save()` fail: it throws, or it writes an incomplete file. */
   fails: 'at once' | 'at the end' | undefined
 }
 
@@ -20,7 +23,7 @@ interface RememberingOptions {
   readonly chunkSize: number
   readonly cutsBack: boolean
   readonly bytesPerToken: number
-  /** Before each step. */
+  /** Called before each decoding step. */
   readonly onStep: () => void
 }
 
@@ -39,21 +42,21 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
       onStep()
       return pieces.map(({ sequence, position, tokens, sampler }) => {
         if (of(sequence).length !== position)
-          throw new Error(`It holds ${of(sequence).length}, not ${position}.`)
+          throw new Error(`The sequence has ${of(sequence).length} tokens, decoding starts at ${position}.`)
         decoder.evaluated += tokens.length
         cells.set(sequence, [...of(sequence), ...tokens])
         if (!sampler) return undefined
         const { prompt } = sampler as Prompted
-        // Whatever it was made from, this has to be the state of the whole prompt.
+        // However the state was built, it must be the state of the complete prompt.
         if (!prompt.every((token, at) => of(sequence)[at] === token))
-          throw new Error('It holds another prompt.')
+          throw new Error('The sequence has the state of another prompt.')
         return 1 as Token
       })
     },
     truncate(sequence, keep) {
-      const held = of(sequence)
-      if (keep !== 0 && keep !== held.length && !canTruncate) return false
-      cells.set(sequence, held.slice(0, keep))
+      const stored = of(sequence)
+      if (keep !== 0 && keep !== stored.length && !canTruncate) return false
+      cells.set(sequence, stored.slice(0, keep))
       return true
     },
     isComplete: () => canTruncate,
@@ -61,7 +64,8 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
       const { fails } = decoder
       decoder.fails = undefined
       if (fails === 'at once') throw new Error('The disk is full.')
-      if (JSON.stringify(of(sequence)) !== JSON.stringify(tokens)) throw new Error('It holds something else.')
+      if (JSON.stringify(of(sequence)) !== JSON.stringify(tokens))
+        throw new Error('The sequence has other tokens than those to save.')
       const content = JSON.stringify(tokens).padEnd(tokens.length * bytesPerToken)
       await writeFile(file, fails === 'at the end' ? content.slice(1) : content)
       return content.length

@@ -1,4 +1,7 @@
-/** A logger for tests that look at no log themselves: its lines are a file of the run folder, which is read for leaks at the end. */
+/**
+ * A logger for tests that check no log lines. It writes to a file in the runtime folder, which is checked for
+ * leaks after each test file.
+ */
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -12,7 +15,7 @@ const write =
 
 export const runLog = { debug: write('debug'), warn: write('warn'), error: write('error') }
 
-/** Also what is not enumerable, as the message, stack and cause of an error are. */
+/** Formats all properties of a value, including those that are not enumerable, such as an error's `cause`. */
 export function deepText(value: unknown, seen = new Set<unknown>()): string {
   if (typeof value !== 'object' || value === null) return String(value)
   if (seen.has(value)) return ''

@@ -1,4 +1,4 @@
 import { inject } from 'vitest'
 
-/** Number of tries: all in `npm run test:long`, a sample elsewhere. */
+/** Number of random tries: `all` in `npm run test:long`, `sample` in the other test commands. */
 export const times = (all: number, sample: number): number => (inject('isThorough') ? all : sample)

@@ -1,16 +1,17 @@
-/** Stands in front of a server, and can keep silent like a network that is gone: connections stay, and nothing comes through. */
+/** A TCP proxy that can simulate a lost network: connections stay open, but no data passes. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
 export interface SilentProxy {
   readonly url: string
-  /** From now on, for connections that there are and for new ones. */
+  /** Drops all data of existing and new connections. */
   silence(): void
+  /** Forwards data again, and closes the connections that have lost data. */
   speak(): void
   close(): Promise<void>
 }
 
-/** @param url of the server, with its port */
+/** @param url address of the server, with its port */
 export async function silentProxy(url: string): Promise<SilentProxy> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()
@@ -40,7 +41,7 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
     },
     speak: () => {
       isSilent = false
-      // What was lost meanwhile would never be said.
+      // These connections have lost data that no side sends again.
       for (const socket of sockets) socket.destroy()
     },
     close: async () => {

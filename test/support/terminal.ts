@@ -1,4 +1,4 @@
-/** A program in a terminal, as a person would use it. Over `script`, which is there where util-linux is. */
+/** Runs a program in a pseudoterminal, by the command `script` of util-linux. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { until } from './processes.ts'
@@ -6,12 +6,12 @@ import { until } from './processes.ts'
 export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux') ?? false
 
 export interface Terminal {
-  /** What stands there, without what moves and colours it. */
+  /** The output without escape sequences. */
   readonly text: () => string
-  /** With all that. */
+  /** The output with escape sequences. */
   readonly raw: () => string
   type(text: string): void
-  /** Waits until it stands there, behind what was waited for before. */
+  /** Waits until the output contains a text after the text of the previous `shows()`. */
   shows(text: string): Promise<void>
   readonly exit: Promise<unknown>
   kill(signal: NodeJS.Signals): boolean
@@ -34,7 +34,7 @@ export function inTerminal(command: readonly string[], env: NodeJS.ProcessEnv, l
     type: (typed) => child.stdin.write(typed),
     shows: async (wanted) => {
       await until(() => text().includes(wanted, seen), limitMs).catch(() => {
-        throw new Error(`Expected ${JSON.stringify(wanted)} behind ${seen} of ${JSON.stringify(text())}`)
+        throw new Error(`Expected ${JSON.stringify(wanted)} after character ${seen} of ${JSON.stringify(text())}`)
       })
       seen = text().indexOf(wanted, seen) + wanted.length
     },
@@ -43,5 +43,8 @@ export function inTerminal(command: readonly string[], env: NodeJS.ProcessEnv, l
   }
 }
 
-/** Built of its code, which has no place in a pattern. */
+/**
+ * ANSI escape sequences. The escape character is built from its code, because linters reject it in a literal
+ * pattern.
+ */
 const escapes = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[A-Za-z]`, 'g')

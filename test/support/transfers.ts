@@ -1,4 +1,4 @@
-/** A store in a folder of its own that asks the registries of a test, and models to put into those. */
+/** Creates model stores that use the registries of a test, and models to publish in these registries. */
 import { BlobStore } from '../../packages/core/src/models/ollama-store/blobs.ts'
 import { ManifestStore } from '../../packages/core/src/models/ollama-store/manifests.ts'
 import type { Progress } from '../../packages/core/src/models/registry/progress.ts'
@@ -7,9 +7,9 @@ import { type RegistryOptions, Transfers } from '../../packages/core/src/models/
 import { emptyFolder } from './empty-folder.ts'
 import { blobOf, type MadeBlob, type SmallRegistry } from './registry.ts'
 
-/** Tries again at once. */
+/** Retries without a noticeable pause. */
 export const quickPace: TransferPolicy = { stallMs: 10_000, pauseMs: 1, maxFailures: 6 }
-/** Waits for nobody, and still for a busy machine. */
+/** Has a short time limit for stalls, which still suffices on a busy machine. */
 export const impatientPace: TransferPolicy = { stallMs: 700, pauseMs: 1, maxFailures: 3 }
 
 export interface Store {
@@ -39,7 +39,7 @@ export function storeFor(
   }
 }
 
-/** Over `http`, as registries on the loopback address are asked. */
+/** Pulls over `http`, because the test registries have no TLS. */
 export const pull = (
   { transfers }: Store,
   name: string,
@@ -81,7 +81,7 @@ export function madeModel(weights: MadeBlob, system = 'You are terse.'): MadeMod
   return { manifest: Buffer.from(JSON.stringify(manifest)), layers, config }
 }
 
-/** As any client of the protocol would, in one piece each. */
+/** Uploads a model over the registry protocol, each blob in one request. */
 export async function publish(
   url: string,
   repository: string,
@@ -105,7 +105,7 @@ async function expectOk(response: Response): Promise<void> {
   if (!response.ok) throw new Error(`${response.url}: ${response.status} ${await response.text()}`)
 }
 
-/** Without the way over the network. */
+/** Adds a model to a `SmallRegistry` directly, without requests. */
 export function put(
   registry: SmallRegistry,
   repository: string,

@@ -1,9 +1,9 @@
-/** Deeper than any value needs: the schema holds itself, and the model goes on. */
+/** Nesting deeper than any value needs. The model reaches it when a recursive schema lets it nest on. */
 const deep = 12
-/** Longer than any text of which the schema says something. */
+/** Longer than any string that the schemas limit, in characters. */
 const long = 100
 
-/** Where an answer in JSON was when the limit broke it off. */
+/** Describes what the model was writing when the token limit cut off its JSON. */
 export function whereItBrokeOff(answer: string): string {
   const open: string[] = []
   let inside: { readonly isName: boolean; text: string } | undefined
@@ -16,16 +16,16 @@ export function whereItBrokeOff(answer: string): string {
     else if (part === '}' || part === ']') open.pop()
     if (part !== ' ') before = part
   }
-  if (open.length > deep) return 'values in values'
+  if (open.length > deep) return 'nested values'
   if (!inside || inside.text.length < long)
-    return repeats(answer) ? 'parts that repeat themselves' : 'many parts'
-  return `a ${inside.isName ? 'name' : 'text'} that ${repeats(inside.text) ? 'repeats itself' : 'goes on'}`
+    return repeats(answer) ? 'repeated parts' : 'many parts'
+  return `a ${repeats(inside.text) ? 'repetitive' : 'long'} ${inside.isName ? 'property name' : 'string'}`
 }
 
-/** Whether its end says the same four times in a row. */
+/** Whether the end of the text contains the same 1 to 60 characters four times in a row. */
 const repeats = (text: string): boolean => /(.{1,60}?)\1{3}.{0,60}$/s.test(text.slice(-400))
 
-/** `3 of this, 1 of that`, the most frequent first. */
+/** Formats counts as `3 in many parts, 1 in nested values`, the most frequent cause first. */
 export function countsOf(causes: readonly string[]): string {
   const counts = new Map<string, number>()
   for (const cause of causes) counts.set(cause, (counts.get(cause) ?? 0) + 1)
