@@ -1,4 +1,4 @@
-/** The entry points of core, read from their files. */
+/** Checks which names the entry points of core export. Reads the source files instead of importing them. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
@@ -20,12 +20,12 @@ function namesOf(file: string): readonly string[] {
     .filter(Boolean)
 }
 
-test('the root exports at most 40 names', () => {
+test('the root entry point of core exports at most 40 names', () => {
   expect(namesOf('src/index.ts').length).toBeLessThanOrEqual(40)
   expect(read('src/index.ts')).not.toMatch(/^export \*|^export (const|function|class|interface|type \w)/m)
 })
 
-test('a name is exported by one entry point, but for the error class and the location of a database', () => {
+test('each name is exported by one entry point only, except LlmError and DatabaseLocation', () => {
   const all = files.flatMap(([, file]) => namesOf(file))
   const repeated = new Set(all.filter((name, index) => all.indexOf(name) < index))
 

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 
 /**
- * Who may import whom in core: the table of ARCHITECTURE.md. A folder or file, and what it may
- * import besides itself; `types` may only be imported as types.
+ * The import rules of core: the table of ARCHITECTURE.md. The key is a folder or file. Besides its own files,
+ * it may import the entries of `values`, and those of `types` by `import type` only.
  */
 const layers: Record<string, { readonly values?: readonly string[]; readonly types?: readonly string[] }> = {
   errors: {},
@@ -78,7 +78,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
 }
 
-/** Packages that are imported in few places. */
+/** npm packages, and the only folders of core that may import each of them. */
 const homes: Record<string, readonly string[]> = {
   'node-llama-cpp': ['engine/local/model-process'],
   '@modelmount/tiny-model': ['models'],
@@ -97,11 +97,11 @@ const homes: Record<string, readonly string[]> = {
 const root = fileURLToPath(new URL('..', import.meta.url))
 const core = join(root, 'packages/core/src')
 
-describe('core', () => {
+describe('import rules of core', () => {
   for (const file of sources(core)) {
     const path = relative(core, file)
 
-    test(`${path} imports only what its layer may`, () => {
+    test(`${path} imports only what the rules of its folder allow`, () => {
       const layer = layerOf(path)
       const { values = [], types = [] } = layers[layer] ?? {}
 
@@ -117,7 +117,7 @@ describe('core', () => {
     })
   }
 
-  test('no dialect imports another', () => {
+  test('no dialect imports another dialect', () => {
     for (const file of sources(join(core, 'dialects'))) {
       const [own, inFolder] = relative(join(core, 'dialects'), file).split(sep)
       if (inFolder === undefined) continue
@@ -130,7 +130,7 @@ describe('core', () => {
     }
   })
 
-  test('node-llama-cpp is loaded in one file, and what it keeps for itself is touched in another', () => {
+  test('only library.ts loads node-llama-cpp, and only addon.ts uses its private members', () => {
     const loading = sources(core).filter((file) =>
       importsOf(file).some(({ specifier, typesOnly }) => specifier === 'node-llama-cpp' && !typesOnly),
     )
@@ -152,7 +152,7 @@ test.each([
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
   ['nest', ['', '/adapter', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   ['cli', ['', '/http', '/models'], ['@modelmount/express', 'express', 'commander']],
-])('%s imports core by its entry points only', (name, entryPoints, packages) => {
+])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]
   for (const file of sources(join(root, 'packages', name, 'src'))) {
     for (const { specifier } of importsOf(file)) {
@@ -174,7 +174,8 @@ describe.each(['core', 'express', 'koa', 'nest', 'cli'])('the package %s', (name
           .map(({ specifier }) => normalize(join(dirname(file), specifier))),
       ]),
     )
-    // What is left after taking away, again and again, files that import nothing that is left.
+    // Repeatedly removes files without imports among the remaining files. Only cycles and their importers
+    // remain.
     for (let before = -1; imports.size !== before; ) {
       before = imports.size
       for (const [file, targets] of imports)
@@ -219,11 +220,11 @@ function importsOf(file: string): { specifier: string; typesOnly: boolean }[] {
   }))
 }
 
-/** The longest name in the table that the path begins with. */
+/** The entry of the table with the longest matching path. */
 function layerOf(path: string): string {
   const bare = path.replaceAll('\\', '/').replace(/\.ts$/, '')
   const fits = Object.keys(layers).filter((layer) => bare === layer || bare.startsWith(`${layer}/`))
   const layer = fits.sort((a, b) => b.length - a.length)[0]
-  if (!layer) throw new Error(`${path} belongs to no layer`)
+  if (!layer) throw new Error(`No import rule for ${path}`)
   return layer
 }

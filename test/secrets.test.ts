@@ -1,4 +1,6 @@
-/** Neither keys nor prompts are written anywhere but into answers: canaries of both, and all places that something is kept in. */
+/**
+ * Secrets and prompts must not appear in logs, printed output, files, databases, errors or response headers.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
@@ -10,9 +12,9 @@ import { promptCanary } from './support/leaks.ts'
 import { type Listening, listen } from './support/listen.ts'
 import { deepText } from './support/run-log.ts'
 
-/** In prompts, tools, suffixes and whatever else is a user's; nothing that a model says by chance. */
+/** A text for prompts, tools and other user data. It is too unusual for a model to emit by chance. */
 const canary = promptCanary
-/** Of a key that nobody has. */
+/** A well-formed secret that belongs to no key. */
 const forged = 'sk-mm-xq7canaryofakey-xq7canaryofakeyxq7canaryofakeyxq7canaryofak'
 
 const folder = emptyFolder()
@@ -21,11 +23,11 @@ const printed: string[] = []
 const errors: string[] = []
 let llm: Llm
 let server: Listening
-/** Of keys, all that there are. */
+/** The secrets of all keys in this test. */
 const secrets: string[] = []
 
-/** Keeps everything, at every level, with all that hangs on it. */
-const keep = (level: string) => (details: object, message: string) => {
+/** Records all lines of a log level, including all properties of their details. */
+const record = (level: string) => (details: object, message: string) => {
   logged.push(`${level} ${message} ${deepText(details)}`)
 }
 
@@ -40,7 +42,7 @@ beforeAll(async () => {
     auth: 'keys',
     database: join(folder, 'modelmount.db'),
     prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
-    logger: { debug: keep('debug'), warn: keep('warn'), error: keep('error') },
+    logger: { debug: record('debug'), warn: record('warn'), error: record('error') },
     local: { contextSize: 1_024 },
   })
   const app = express()
@@ -72,7 +74,7 @@ const messages = [
 const [, user] = messages
 const tool = { name: 'look', description: canary, parameters: { type: 'object', properties: {} } }
 
-/** Calls that are answered: of each API, in each way that a prompt is said. */
+/** Calls that succeed: each API, with each form of prompt. */
 const good: readonly Call[] = [
   { path: '/v1/chat/completions', body: { messages, max_tokens: 4 } },
   { path: '/v1/chat/completions', body: { messages, max_tokens: 4, stream: true } },
@@ -101,7 +103,7 @@ const good: readonly Call[] = [
 
 const long = `${canary} `.repeat(2_000)
 
-/** Calls that are refused, each for another reason. */
+/** Calls that are rejected, each for another reason. */
 const bad: readonly Call[] = [
   ...['/v1/chat/completions', '/v1/messages', '/api/chat'].flatMap((path): Call[] => [
     { path, body: `{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"${canary}` },
@@ -133,14 +135,14 @@ async function call({ path, body }: Call, headers: Record<string, string>): Prom
   return response.status
 }
 
-/** All that is in a folder, as bytes that may be text. */
+/** Path and bytes of each file in a folder and its subfolders. */
 const filesIn = (root: string): readonly (readonly [path: string, bytes: Buffer])[] =>
   readdirSync(root, { recursive: true, encoding: 'utf8' })
     .map((name) => join(root, name))
     .filter((path) => statSync(path).isFile())
     .map((path) => [path, readFileSync(path)])
 
-test('calls of all kinds leave no trace of their keys and prompts', async () => {
+test('calls of every kind leave no secret and no prompt in logs, files, databases or errors', async () => {
   const secret = await keyOf({ name: 'all', scopes: ['inference', 'models'] })
   const poor = await keyOf({ name: 'poor', spendingLimit: { usd: '0.000000001', period: 'day' } })
   const slow = await keyOf({ name: 'slow', limits: { requestsPerMinute: 1 } })
@@ -170,7 +172,7 @@ test('calls of all kinds leave no trace of their keys and prompts', async () => 
   await failMidway(secret)
   await manageKeys(admin)
 
-  // Before the process leaves, and its folder with it.
+  // The files must be read before the model process ends, because it removes its folder.
   const files = [...filesIn(folder), ...filesIn(String(process.env.XDG_RUNTIME_DIR))]
   expect(files.map(([path]) => path).filter((path) => path.endsWith('log'))).not.toEqual([])
   expect(files.map(([path]) => path).filter((path) => path.endsWith('modelmount.db'))).toHaveLength(1)
@@ -184,27 +186,27 @@ test('calls of all kinds leave no trace of their keys and prompts', async () => 
   for (const [path, bytes] of files) expect([path, found(bytes)]).toEqual([path, []])
 }, 120_000)
 
-/** Who has ears hears the public part; it opens nothing. */
+/** The part of a secret that must never be written. The other part is public: it is the hint of the key. */
 const privatePart = (secret: string): string => secret.slice(-43)
 
-/** Its model process dies while it speaks. */
+/** Kills the model process during a stream. */
 async function failMidway(secret: string): Promise<void> {
   const response = await fetch(`${server.url}/v1/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'x-api-key': secret },
     body: JSON.stringify({ model: 'tiny', messages, stream: true, logit_bias: { 112: 100 } }),
   })
-  let said = ''
+  let received = ''
   for await (const bytes of response.body as AsyncIterable<Uint8Array>) {
-    if (said === '') process.kill(llm.loaded()[0]?.processId as number, 'SIGKILL')
-    said += Buffer.from(bytes).toString()
+    if (received === '') process.kill(llm.loaded()[0]?.processId as number, 'SIGKILL')
+    received += Buffer.from(bytes).toString()
   }
-  expect(said).toContain('"error"')
-  errors.push(said)
+  expect(received).toContain('"error"')
+  errors.push(received)
   expect(await call(good[0] as Call, { 'x-api-key': secret })).toBe(200)
 }
 
-/** What it says of keys; a new key is said once. */
+/** Creates and lists keys through the admin API. Only the response that creates a key contains its secret. */
 async function manageKeys(admin: string): Promise<void> {
   const headers = { 'content-type': 'application/json', 'x-api-key': admin }
   const made = await fetch(`${server.url}/admin/keys`, {

@@ -1,11 +1,11 @@
 /**
- * Suites by the command that runs them. A suite that is listed nowhere here runs in `npm test`.
- * Paths are glob patterns from the repository root. The reason stands beside each of them.
+ * The command that runs each test suite. A suite that is not listed in this file runs in `npm test`.
+ * Paths are glob patterns from the repository root. Each entry has its reason.
  */
 
-/** Slow and special suites: the command that runs each of them, and why. */
+/** Slow and special suites: the command that runs each suite, and the reason. */
 const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run', why: string]>> = {
-  // One suite with the real engine for each capability.
+  // `npm test` runs one suite with the real engine for each capability.
   'test/local-engine/answers.test.ts': ['npm test', 'generation: chat, raw text, limits, stop sequences'],
   'test/local-engine/bad-input.test.ts': ['npm test', 'validation before the model process'],
   'test/local-engine/cancelling.test.ts': ['npm test', 'aborts'],
@@ -57,7 +57,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
   'test/local-engine/prompt-reuse.test.ts': [
     '.ci/run',
-    'warm answers against cold ones in three kinds of models, a sample',
+    'answers with and without cached prompts in three kinds of models, a sample',
   ],
   'test/local-engine/read-ahead.test.ts': ['.ci/run', 'long prompts'],
   'test/local-engine/settings.test.ts': ['.ci/run', 'one model process for each set of options'],
@@ -103,7 +103,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/local-engine/forged.test.ts': { part: 'random', tries: '187 forged files', sample: '12' },
   'test/local-engine/prompt-cache.random.test.ts': {
     part: 'random',
-    tries: '1,600 lives of a cache, 600 calls of a model, 20 kills',
+    tries: '1,600 random cache histories, 600 calls of a model, 20 kills',
     sample: '160, 40 and 3',
   },
   'test/local-engine/prompt-reuse.test.ts': {
@@ -138,7 +138,7 @@ export const aloneSuites: readonly string[] = [
 ]
 
 /**
- * Conformance tables of the mounts besides Node's server. `npm test` runs their transport, fault and manner rows,
- * `.ci/run` the other rows: what a framework can change, and what all of them share.
+ * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
+ * the framework. `.ci/run` runs the other rows.
  */
 export const otherMounts = 'test/conformance/{express,express-4,fetch,koa,nest}.test.ts'

@@ -1,4 +1,4 @@
-/** What another dialect costs: its own folder, and its name in the list. */
+/** A new dialect needs only a folder and an entry in the list of dialects. */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ export const toy = defineDialect({
 })
 `
 
-/** Compiles only where the name is in the type that users choose from. */
+/** Compiles only if the type `DialectName` includes the new dialect. */
 const choosing = `
 import { type DialectName, routesFor } from './index.ts'
 
@@ -70,10 +70,10 @@ beforeAll(async () => {
   })
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
 
-  // The folder.
+  // Add the folder of the dialect.
   await mkdir(join(src, 'dialects/toy'))
   await writeFile(join(src, 'dialects/toy/index.ts'), toy)
-  // The line, and the import that it needs.
+  // Add the dialect to the list, and import it.
   const without = await readFile(list, 'utf8')
   const line = /^(const dialects = \[.+)\] as const$/m
   expect(without).toMatch(line)
@@ -81,7 +81,7 @@ beforeAll(async () => {
 
   await build(folder)
   core = await import(join(folder, 'dist/index.js'))
-  // The adapter as it is, with the other core under it.
+  // Load the unchanged adapter with the modified core.
   vi.doMock('@modelmount/core', () => core)
   const adapter = await import(join(folder, 'dist/dialects/adapter.js'))
   vi.doMock('@modelmount/core/adapter', () => adapter)
@@ -113,7 +113,7 @@ async function appOf(
   return express().use(llmRouter(llm, { unknownRoutes: 'error', ...options }))
 }
 
-test('its route answers, whole and as a stream', async () => {
+test('the route of a new dialect responds with and without streaming', async () => {
   const app = await appOf('Beep boop.')
 
   const whole = await request(app).post('/toy/chat').send({ say: 'Hello' })
@@ -124,7 +124,7 @@ test('its route answers, whole and as a stream', async () => {
   expect(streamed.text).toBe('data: Beep\n\ndata:  boop.\n\n')
 })
 
-test('what goes wrong is said in its own words, before the first frame, after it, and where no route is', async () => {
+test('a new dialect renders errors before and during a stream, and for unknown routes', async () => {
   const app = await appOf(['Beep', new core.LlmError('upstream', 'Out of batteries.')])
 
   const refused = await request(app).post('/toy/chat').send({})
@@ -136,15 +136,15 @@ test('what goes wrong is said in its own words, before the first frame, after it
   expect(streamed.text).toBe('data: Beep\n\nevent: oops\ndata: upstream! Out of batteries.\n\n')
 })
 
-test('it speaks at the mount point', async () => {
-  // By name it is chosen like any other; the adapter's types do not know it.
+test('a new dialect can serve the text at the mount point', async () => {
+  // The types of the adapter do not include the new name.
   const dialects = ['toy'] as unknown as readonly Core.DialectName[]
   const { text } = await request(await appOf('Beep boop.', { dialects })).get('/')
 
   expect(text).toBe('Toys are running')
 })
 
-test('the others answer as before', async () => {
+test('a new dialect does not change the responses of the other dialects', async () => {
   const app = await appOf('Beep boop.')
   const messages = [{ role: 'user', content: 'Hello' }]
 

@@ -9,7 +9,7 @@ import { environment, run as execute, root } from './npm.ts'
 
 let clone: string
 
-/** What a fresh clone would hold: the files that git knows, without what was built or installed. */
+/** Simulates a fresh clone: copies tracked and new files, without build output and installed packages. */
 beforeAll(async () => {
   clone = await mkdtemp(join(tmpdir(), 'clone-'))
   const { stdout } = await execute('git', ['ls-files', '-co', '--exclude-standard'], root)
@@ -24,7 +24,7 @@ afterAll(() => rm(clone, { recursive: true }), 60_000)
 describe.each([
   { npm: '10', args: ['--ignore-scripts'], config: {} },
   { npm: '11', args: [], config: { npm_config_ignore_scripts: 'true' } },
-])('npm $npm', ({ npm, args, config }) => {
+])('a fresh clone with npm $npm', ({ npm, args, config }) => {
   const run = (words: readonly string[], env = environment) =>
     execute('npx', ['-y', `npm@${npm}`, ...words], clone, env)
 
@@ -37,15 +37,15 @@ describe.each([
     expect(await served(npm, env)).toBe('Hello! How can I help you?')
   }, 240_000)
 
-  // All that an install with scripts does besides.
-  test('runs the scripts that were left out, and serves', async () => {
+  // `npm rebuild` runs the scripts that an install without scripts omits.
+  test('runs the omitted install scripts, and serves', async () => {
     await run(['rebuild'])
 
     expect(await served(npm, environment)).toBe('Hello! How can I help you?')
   }, 240_000)
 })
 
-/** What the built-in model says to a greeting, where the clone is started. */
+/** Starts the server of the clone, and returns the built-in model's answer to a greeting. */
 async function served(npm: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
   const serve = spawn('npx', ['-y', `npm@${npm}`, 'start', '--', '--port', '0'], {
     cwd: clone,
@@ -59,7 +59,7 @@ async function served(npm: string, env: NodeJS.ProcessEnv): Promise<string | und
       process.kill(-(serve.pid as number), 'SIGTERM')
     }
   }
-  // Before the test itself runs out of time and leaves it running.
+  // Shorter than the time limit of the test, which would leave the server running.
   const limit = setTimeout(stop, 90_000)
   try {
     return await greet(serve.stdout)
@@ -83,5 +83,5 @@ async function greet(output: NodeJS.ReadableStream): Promise<string | undefined>
     const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
     return choices[0]?.message.content
   }
-  throw new Error(`It ended without an address:\n${printed.join('\n')}`)
+  throw new Error(`The server ended without printing an address:\n${printed.join('\n')}`)
 }

@@ -1,5 +1,5 @@
 /**
- * npm as somebody outside this workspace uses it.
+ * Runs npm commands as a user outside this workspace does.
  * Linux and macOS only: on Windows `npm` and `npx` are command files, which `execFile` does not start.
  */
 import { execFile } from 'node:child_process'
@@ -10,7 +10,7 @@ import { promisify } from 'node:util'
 
 export const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Without what this very run was given by npm and Vitest, and without models of the machine. */
+/** The environment without variables of this run's npm and Vitest, and without models of this machine. */
 export const environment: NodeJS.ProcessEnv = {
   ...Object.fromEntries(
     Object.entries(process.env).filter(
@@ -25,7 +25,7 @@ export const environment: NodeJS.ProcessEnv = {
   OLLAMA_MODELS: join(root, 'no-such-folder'),
 }
 
-/** Rejects, with what the command said on stderr, where it fails or takes longer than two minutes. */
+/** Runs a command. Rejects with its stderr if it fails or takes longer than two minutes. */
 export function run(
   command: string,
   args: readonly string[],
@@ -41,7 +41,7 @@ export async function pack(names: readonly string[], into: string): Promise<read
   return stdout.trim().split('\n')
 }
 
-/** A folder that holds nothing but a `package.json`, and then what `npm install` makes of it. */
+/** Creates a project that contains only a `package.json`, and installs packages in it. */
 export async function emptyProject(
   folder: string,
   manifest: object,

@@ -12,9 +12,9 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-test('the core and the Express adapter take at most 12 MB on disk, without their peers', async () => {
+test('core and the Express adapter take at most 12 MB on disk, without peer dependencies', async () => {
   const tarballs = await pack(['core', 'express'], folder)
-  // With `--legacy-peer-deps` npm does not install peers by itself.
+  // With `--legacy-peer-deps`, npm does not install peer dependencies.
   const project = await emptyProject(join(folder, 'project'), {}, ['--legacy-peer-deps', ...tarballs])
   const installed = join(project, 'node_modules')
 
@@ -27,7 +27,7 @@ test('the core and the Express adapter take at most 12 MB on disk, without their
   expect(bytes).toBeLessThanOrEqual(12_000_000)
 }, 250_000)
 
-/** What the files and folders occupy, in whole blocks. */
+/** Disk space of the files and folders in whole blocks, in bytes. */
 async function onDisk(path: string): Promise<number> {
   const names = await readdir(path, { recursive: true })
   const stats = await Promise.all(['', ...names].map((name) => lstat(join(path, name))))

@@ -1,4 +1,4 @@
-/** What an app waits for when it starts: the packages as npm would publish them, beside what they depend on and nothing else. */
+/** Files that an app loads at start, in a project with the packed packages and only their dependencies. */
 import { cp, mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -24,14 +24,14 @@ beforeAll(async () => {
 
 afterAll(() => rm(project, { recursive: true }))
 
-test('an app loads few files at start, and no package that it does not use yet', async () => {
+test('core loads at most 13 files at start, from nanoid, path-to-regexp and itself', async () => {
   const files = await loadedBy(`import '@modelmount/core'`)
 
   expect([...new Set(files.map(packageOf))].sort()).toEqual(['@modelmount/core', 'nanoid', 'path-to-regexp'])
   expect(files.length).toBeLessThanOrEqual(13)
 })
 
-test('the adapter adds few files besides those of its framework', async () => {
+test('the Express adapter loads at most 17 files besides those of Express', async () => {
   const framework = await loadedBy(`import 'express'`)
 
   const files = await loadedBy(`import '@modelmount/express'`)
@@ -39,7 +39,7 @@ test('the adapter adds few files besides those of its framework', async () => {
   expect(files.filter((file) => !framework.includes(file)).length).toBeLessThanOrEqual(17)
 })
 
-test('bundled code has its license beside it, and no translations', async () => {
+test('the bundle of core contains the license of zod, and no translations of zod', async () => {
   const dist = join(core, 'dist')
   const scripts = (await readdir(dist, { recursive: true })).filter((file) => file.endsWith('.js'))
 
@@ -51,7 +51,7 @@ test('bundled code has its license beside it, and no translations', async () => 
   expect(await readFile(join(dist, 'LICENSE.zod'), 'utf8')).toContain('Permission is hereby granted')
 })
 
-test('the bundled validator has the same error texts', async () => {
+test('bundled and unbundled core respond with the same validation errors', async () => {
   await cp(join(app, 'wrong-requests.mjs'), join(project, 'wrong-requests.mjs'))
 
   const { stdout } = await run(process.execPath, ['wrong-requests.mjs'], project)
@@ -60,7 +60,7 @@ test('the bundled validator has the same error texts', async () => {
   expect(JSON.parse(stdout)).toEqual(JSON.parse(before))
 })
 
-/** @returns the folder in which the project finds the package */
+/** Packs a package and unpacks it in the project. Returns its folder. */
 async function unpacked(name: string): Promise<string> {
   const [tarball] = (await pack([name], project)) as [string]
   const folder = join(project, 'node_modules/@modelmount', name)
@@ -69,7 +69,7 @@ async function unpacked(name: string): Promise<string> {
   return folder
 }
 
-/** The files that Node runs for these lines. */
+/** Runs code in Node, and returns the loaded files below `node_modules`. */
 async function loadedBy(code: string): Promise<readonly string[]> {
   const folder = await mkdtemp(join(project, 'coverage-'))
   await run(process.execPath, ['--input-type=module', '--eval', code], project, {

@@ -1,4 +1,4 @@
-/** The packages as npm would publish them, in projects that have nothing else of ours. */
+/** Installs the packed packages in projects outside this workspace, and uses them there. */
 import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -11,15 +11,20 @@ const { overrides } = await manifestOf('.')
 const { version } = await manifestOf('packages/cli')
 const { peerDependencies } = await manifestOf('packages/express')
 
-/** Every line of Express that the adapter says it takes. The last one gets the local engine, too. */
+/**
+ * Version ranges of Express that the adapter supports. The project of the last range also gets the local
+ * engine.
+ */
 const expresses: readonly string[] = peerDependencies.express.split(/ *\|\| */)
-/** The oldest one that the packages say they run on, and the newest of each line. */
+/** The oldest supported version of Node, and the newest one of each major version. */
 const nodes = ['20.19.0', '20', '22', '24']
 
-// `run` has a shorter limit and ends what it started.
+// `run()` has a shorter limit of 120 s, and ends its command then.
 vi.setConfig({ testTimeout: 130_000 })
 
-/** The lines of Nest: the oldest one that the adapter says it takes, which is CommonJS, and the newest, which is not. */
+/**
+ * The oldest supported version of Nest, which is CommonJS, and the newest one, which consists of ES modules.
+ */
 const nests = ['11.2.0', '12']
 
 const projects = new Map<string, string>()
@@ -39,13 +44,13 @@ beforeAll(async () => {
     await cp(join(root, 'test/packaging/app'), path, { recursive: true })
     projects.set(key, path)
   }
-  // All at once: npm mostly waits, for the registry and for files.
+  // All installs run in parallel, because npm mostly waits for the registry and for files.
   await Promise.all([
     ...expresses.map((range, index) => {
       const last = range === expresses.at(-1)
       const types = [`@types/express@${/\d+/.exec(range)}`, '@types/node@20']
       const packages = [core, express, tinyModel, `express@${range}`, ...types, ...(last ? commandLine : [])]
-      // Linux with glibc only: what else node-llama-cpp could bring is replaced by empty packages.
+      // `overrides` replaces the engine builds for other platforms than Linux with glibc by empty packages.
       return install(range, `express-${index}`, { overrides }, packages)
     }),
     ...nests.map((line) => {
@@ -61,7 +66,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }), 60_000)
 
-describe.each(nodes)('on Node %s', (line) => {
+describe.each(nodes)('packed packages on Node %s', (line) => {
   const node = (script: string, range = expresses.at(-1) as string) =>
     run(binaries.get(line) as string, script.split(' '), projects.get(range) as string)
 
@@ -84,7 +89,7 @@ describe.each(nodes)('on Node %s', (line) => {
   test.each(expresses)(
     'an ES module imports every entry point and serves a chat in Express %s',
     async (range) => {
-      const { stdout, stderr } = await node('doors.mjs', range)
+      const { stdout, stderr } = await node('entry-points.mjs', range)
 
       expect(JSON.parse(stdout)).toEqual(conversation)
       expect(stderr).toBe('')
@@ -94,7 +99,7 @@ describe.each(nodes)('on Node %s', (line) => {
   test.each(expresses)(
     'a CommonJS module requires every entry point and serves a chat in Express %s',
     async (range) => {
-      const { stdout, stderr } = await node('doors.cjs', range)
+      const { stdout, stderr } = await node('entry-points.cjs', range)
 
       expect(JSON.parse(stdout)).toEqual(conversation)
       expect(stderr).toBe('')
@@ -124,7 +129,7 @@ describe.each(nodes)('on Node %s', (line) => {
     })
   })
 
-  test('npx finds the command line, which prints its version', async () => {
+  test('npx runs the command modelmount, which prints its version', async () => {
     const PATH = [dirname(binaries.get(line) as string), environment.PATH].join(delimiter)
 
     const { stdout } = await run('npx', ['--no', '-c', 'node --version && modelmount --version'], project, {
@@ -139,7 +144,7 @@ describe.each(nodes)('on Node %s', (line) => {
   })
 })
 
-test('without the engine an error names the command that installs it', async () => {
+test('without node-llama-cpp, the error names the command that installs it', async () => {
   const { stdout } = await run(
     process.execPath,
     ['no-engine.mjs'],
@@ -152,11 +157,11 @@ test('without the engine an error names the command that installs it', async () 
   })
 })
 
-test('without the build for this machine an error names the command that installs it', async () => {
+test('without the engine build for this machine, the error names the command that installs it', async () => {
   const build = join(project, 'node_modules/@node-llama-cpp', `${process.platform}-${process.arch}`)
   await rename(build, `${build}-away`)
   try {
-    // In a folder of its own: else it would join a process that has the engine, which an earlier test has left behind.
+    // A separate runtime folder, so that the app does not connect to a model process of an earlier test.
     const alone = { ...environment, XDG_RUNTIME_DIR: await mkdtemp(join(folder, 'run-')) }
     const { stdout } = await run(process.execPath, ['no-engine.mjs'], project, alone)
 
@@ -171,7 +176,7 @@ test('without the build for this machine an error names the command that install
   }
 })
 
-test.each(expresses)('a strict project compiles against the types beside Express %s', async (range) => {
+test.each(expresses)('a strict TypeScript project with Express %s compiles', async (range) => {
   const path = projects.get(range) as string
   await writeFile(
     join(path, 'tsconfig.json'),
@@ -192,12 +197,12 @@ test.each(expresses)('a strict project compiles against the types beside Express
   expect(stdout).toBe('')
 })
 
-describe.each(nests)('beside Nest %s', (line) => {
+describe.each(nests)('packed packages with Nest %s', (line) => {
   const path = (): string => projects.get(line) as string
 
   test.each([
-    ['an ES module imports the module', 'nest.mjs'],
-    ['a CommonJS module requires the module', 'nest.cjs'],
+    ['an ES module imports LlmModule', 'nest.mjs'],
+    ['a CommonJS module requires LlmModule', 'nest.cjs'],
   ])('%s and serves a chat behind a guard', async (_what, script) => {
     const { stdout, stderr } = await run(process.execPath, [script], path())
 
@@ -212,7 +217,7 @@ describe.each(nests)('beside Nest %s', (line) => {
     expect(stderr).toBe('')
   })
 
-  test('a strict app compiles against the types', async () => {
+  test('a strict TypeScript app compiles', async () => {
     const decorators = { experimentalDecorators: true, emitDecoratorMetadata: true, skipLibCheck: true }
     await writeFile(
       join(path(), 'tsconfig.json'),
@@ -229,8 +234,8 @@ describe.each(nests)('beside Nest %s', (line) => {
 })
 
 /**
- * The Node that runs, or one from the registry. Its packages are made for Linux x64, where this is run, and by
- * the same names for Linux arm64, macOS and Windows.
+ * Path of a Node program of the given version: the running Node, or one from the npm registry. The registry
+ * has packages for Linux, macOS and Windows.
  */
 async function nodeOf(line: string): Promise<string> {
   if (`${process.versions.node}.`.startsWith(`${line}.`)) return process.execPath

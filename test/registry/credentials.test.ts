@@ -28,7 +28,7 @@ const store = () => storeFor([registry.host, elsewhere.host])
 const tiny = () => `${registry.host}/library/tiny`
 const granted = 'a.b-c_d'
 
-/** Everything below `/v2/` requires the token. */
+/** Makes all paths below `/v2/` require the token. `realm` is the URL that issues tokens. */
 function protect(
   realm: string,
   answer: (request: IncomingMessage, response: ServerResponse) => void = grant,
@@ -43,24 +43,24 @@ function protect(
 const grant = (_: IncomingMessage, response: ServerResponse): void => {
   response.end(JSON.stringify({ token: granted }))
 }
-const asked = (path: string) => registry.requests.filter((request) => request.path.startsWith(path))
+const requestsTo = (path: string) => registry.requests.filter((request) => request.path.startsWith(path))
 
-test('a token is fetched once, and sent with all later requests', async () => {
+test('a pull requests a token once, and sends it with all later requests', async () => {
   protect(`${registry.url}/token?account=1`)
 
   const events = await all(pull(store(), tiny()))
 
   expect(events.at(-1)?.status).toBe('success')
-  const [first, ...more] = asked('/token')
+  const [first, ...more] = requestsTo('/token')
   expect(more).toEqual([])
   const query = new URL(first?.path ?? '', registry.url).searchParams
   expect(query.getAll('scope')).toEqual(['repository:library/tiny:pull', 'repository:other:pull'])
   expect([query.get('service'), query.get('account')]).toEqual(['registry', '1'])
-  // No key: the request is unsigned.
+  // Without a key file, the token request is unsigned.
   expect(first?.headers.authorization).toBeUndefined()
 })
 
-test('concurrent 401 responses fetch one token', async () => {
+test('after concurrent 401 responses, a pull requests only one token', async () => {
   const parts = { stallMs: 5_000, pauseMs: 1, maxFailures: 6, partBytes: 30_000 }
   let isOpen = true
   registry.intercept(/ \/v2\/.*manifests/, (_, response) => {
@@ -75,10 +75,10 @@ test('concurrent 401 responses fetch one token', async () => {
 
   await all(pull(storeFor([registry.host], { policy: parts }), tiny()))
 
-  expect(asked('/token')).toHaveLength(1)
+  expect(requestsTo('/token')).toHaveLength(1)
 })
 
-test('a push sends its token', async () => {
+test('a push to a protected registry succeeds with a token', async () => {
   const pushing = store()
   await all(pull(pushing, tiny()))
   protect(`${registry.url}/token`)
@@ -88,7 +88,7 @@ test('a push sends its token', async () => {
   expect(events.at(-1)?.status).toBe('success')
 })
 
-test('a realm on another host gets no request', async () => {
+test('a pull sends no token request to a realm on another host', async () => {
   protect(`${elsewhere.url}/token`)
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
@@ -99,13 +99,13 @@ test('a realm on another host gets no request', async () => {
 })
 
 test.each(['https', 'http', 'file'])(
-  'a realm with a similar spelling gets no request: %s',
+  'a pull sends no token request to a realm that only starts with the host of the registry: %s',
   async (scheme) => {
     protect(`${scheme}://${registry.host}@${elsewhere.host}/token`)
 
     await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'permission' })
 
-    expect([...elsewhere.requests, ...asked('/token')]).toEqual([])
+    expect([...elsewhere.requests, ...requestsTo('/token')]).toEqual([])
   },
 )
 
@@ -115,13 +115,13 @@ test.each([
   ['a token that is no string', JSON.stringify({ token: 5 })],
   ['text that is not JSON', 'sorry'],
   ['an overlong body', 'x'.repeat(100_000)],
-])('%s ends the pull', async (_, body) => {
+])('a token response with %s ends the pull', async (_, body) => {
   protect(`${registry.url}/token`, (__, response) => response.end(body))
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'upstream' })
 })
 
-test('a 401 despite a token is permission denied', async () => {
+test('a pull fails with code permission if the registry rejects the token', async () => {
   protect(`${registry.url}/token`, (_, response) => response.end('{"token":"other"}'))
 
   await expect(all(pull(store(), tiny()))).rejects.toMatchObject({
@@ -129,10 +129,10 @@ test('a 401 despite a token is permission denied', async () => {
     message: 'pull model manifest: unauthorized: access denied',
   })
 
-  expect(asked('/token')).toHaveLength(1)
+  expect(requestsTo('/token')).toHaveLength(1)
 })
 
-test('a redirect to another origin carries no token', async () => {
+test('a redirected request to another origin contains no token', async () => {
   protect(`${registry.url}/token`)
   registry.intercept(new RegExp(`^GET .*${weights.digest}$`), ({ headers }, response) => {
     if (headers.authorization !== `Bearer ${granted}`) return false
@@ -147,7 +147,7 @@ test('a redirect to another origin carries no token', async () => {
   expect(elsewhere.requests[0]?.headers.range).toBe(`bytes=0-${weights.sizeBytes - 1}`)
 })
 
-test('an upload to another origin carries no token', async () => {
+test('an upload to another origin contains no token', async () => {
   const pushing = store()
   await all(pull(pushing, tiny()))
   protect(`${registry.url}/token`)
@@ -167,7 +167,7 @@ test('an upload to another origin carries no token', async () => {
 const hasKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined
 
 test.runIf(hasKeygen || process.env.CI)(
-  'a token request is signed with the key of this user, if it exists',
+  'a token request is signed with the key file, if it exists',
   async () => {
     const folder = emptyFolder()
     const keyFile = join(folder, 'id_ed25519')
@@ -176,7 +176,7 @@ test.runIf(hasKeygen || process.env.CI)(
 
     await all(pull(storeFor([registry.host], { keyFile }), tiny()))
 
-    const { path = '', headers } = asked('/token')[0] ?? {}
+    const { path = '', headers } = requestsTo('/token')[0] ?? {}
     const [key = '', signature = ''] = headers?.authorization?.split(':') ?? []
     expect(key).toBe(readFileSync(`${keyFile}.pub`, 'utf8').split(' ')[1])
     const x = Buffer.from(key, 'base64').subarray(-32).toString('base64url')
@@ -189,6 +189,6 @@ test.runIf(hasKeygen || process.env.CI)(
     const names = [...new URL(path, registry.url).searchParams.keys()]
     expect(names).toEqual(['nonce', 'scope', 'scope', 'service', 'ts'])
     // Only the token endpoint gets the signature.
-    for (const request of asked('/v2/')) expect(request.headers.authorization ?? '').not.toContain(key)
+    for (const request of requestsTo('/v2/')) expect(request.headers.authorization ?? '').not.toContain(key)
   },
 )

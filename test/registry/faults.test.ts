@@ -1,4 +1,4 @@
-/** Pulls from registries that disconnect, stall, lie or attack. */
+/** Pulls from registries that disconnect, stall, or send wrong or hostile responses. */
 import { readdirSync, readFileSync, truncateSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import {
 } from '../support/transfers.ts'
 
 let registry: SmallRegistry
-/** Simulates another machine. */
+/** A second registry on another port, as a stand-in for another machine. */
 let elsewhere: SmallRegistry
 beforeAll(async () => {
   registry = await SmallRegistry.start()
@@ -34,7 +34,7 @@ const megabyte = 1024 ** 2
 const tiny = () => `${registry.host}/library/tiny`
 const inParts = { ...quickPace, partBytes: megabyte }
 
-/** A fresh model for each test: pulled blobs are not shared. */
+/** Publishes a new model, so that no test finds blobs of another test. */
 let made = 0
 function freshModel(sizeBytes = 3 * megabyte): MadeBlob {
   const weights = noiseBlob(`weights ${made++}`, sizeBytes)
@@ -66,19 +66,19 @@ function expectStored(store: Store, blob: MadeBlob): void {
   expect(stored.equals(bytesOf(blob))).toBe(true)
   expect(filesOf(store).filter((file) => file.includes('partial'))).toEqual([])
 }
-const askedFor = (blob: MadeBlob) =>
+const requestsFor = (blob: MadeBlob) =>
   registry.requests.filter(({ method, path }) => method === 'GET' && path.endsWith(blob.digest))
 const fails = (store: Store) => expect(all(pull(store, tiny()))).rejects
 
-describe('a failing transfer resumes', () => {
-  test('after a disconnect it continues at the received offset', async () => {
+describe('a pull from an unreliable registry', () => {
+  test('resumes after a disconnect at the received offset', async () => {
     const weights = freshModel()
     let broken = 0
     registry.intercept(blobPath(weights), (request, response) => {
       if (broken++ === 3) return false
       const [start] = headFor(weights, request, response)
       for (const piece of weights.bytes(start, start + 500_000)) response.write(piece)
-      // Not destroyed: bytes in flight would be lost.
+      // `end()` instead of `destroy()`, which would discard bytes that are not sent yet.
       response.write('', () => response.socket?.end())
       return true
     })
@@ -87,16 +87,16 @@ describe('a failing transfer resumes', () => {
     await all(pull(store, tiny()))
 
     expectStored(store, weights)
-    const starts = askedFor(weights).map(({ headers }) => Number(/\d+/.exec(headers.range ?? '')?.[0]))
+    const starts = requestsFor(weights).map(({ headers }) => Number(/\d+/.exec(headers.range ?? '')?.[0]))
     expect(starts).toHaveLength(4)
-    // Bytes in flight may be lost, but none is skipped, and most have arrived.
+    // Each request resumes at most after the bytes that were sent, and at least after 60 % of them.
     for (const [times, start] of starts.entries()) {
       expect(start).toBeLessThanOrEqual(times * 500_000)
       expect(start).toBeGreaterThanOrEqual(times * 300_000)
     }
   })
 
-  test('after a stall it is requested again from the received offset', async () => {
+  test('resumes after a stall at the received offset', async () => {
     const weights = freshModel()
     let stalls = 0
     registry.intercept(blobPath(weights), (request, response) => {
@@ -110,13 +110,13 @@ describe('a failing transfer resumes', () => {
     await all(pull(store, tiny()))
 
     expectStored(store, weights)
-    expect(askedFor(weights).map(({ headers }) => headers.range)).toEqual([
+    expect(requestsFor(weights).map(({ headers }) => headers.range)).toEqual([
       'bytes=0-3145727',
       'bytes=700000-3145727',
     ])
   })
 
-  test('a slow transfer completes', async () => {
+  test('completes when the registry is slow but never stalls', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (request, response) => {
       const [start, end] = headFor(weights, request, response)
@@ -125,7 +125,7 @@ describe('a failing transfer resumes', () => {
       const startedAt = performance.now()
       const timer = setInterval(() => {
         response.write(bytes.subarray(sent, ++sent))
-        // Longer than the stall limit and the interval of its checks.
+        // The slow phase is longer than the stall limit and the interval of its checks.
         if (performance.now() - startedAt < 3 * impatientPace.stallMs) return
         clearInterval(timer)
         response.end(bytes.subarray(sent))
@@ -137,10 +137,10 @@ describe('a failing transfer resumes', () => {
     await all(pull(store, tiny()))
 
     expectStored(store, weights)
-    expect(askedFor(weights)).toHaveLength(1)
+    expect(requestsFor(weights)).toHaveLength(1)
   })
 
-  test('server errors are retried', async () => {
+  test('retries after server errors', async () => {
     const weights = freshModel()
     let errors = 0
     registry.intercept(
@@ -152,10 +152,10 @@ describe('a failing transfer resumes', () => {
     await all(pull(store, tiny()))
 
     expectStored(store, weights)
-    expect(askedFor(weights)).toHaveLength(6)
+    expect(requestsFor(weights)).toHaveLength(6)
   })
 
-  test('a registry without range support is asked for the whole blob', async () => {
+  test('accepts a complete blob from a registry that ignores ranges', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => {
       response.writeHead(200, { 'content-length': weights.sizeBytes }).end(bytesOf(weights))
@@ -167,7 +167,7 @@ describe('a failing transfer resumes', () => {
     expectStored(store, weights)
   })
 
-  test('a registry without range support is asked for the whole blob again after a disconnect', async () => {
+  test('downloads a blob again after a disconnect if the registry ignores ranges', async () => {
     const weights = freshModel()
     let times = 0
     registry.intercept(blobPath(weights), (_, response) => {
@@ -183,7 +183,7 @@ describe('a failing transfer resumes', () => {
     expect(times).toBe(2)
   })
 
-  test('a truncated blob is downloaded again', async () => {
+  test('downloads a blob again that was truncated on disk', async () => {
     const weights = freshModel()
     const store = storeFor([registry.host])
     await all(pull(store, tiny()))
@@ -194,7 +194,7 @@ describe('a failing transfer resumes', () => {
     expectStored(store, weights)
   })
 
-  test('a registry can redirect to another host', async () => {
+  test('follows a redirect to another allowed host', async () => {
     const weights = freshModel()
     elsewhere.addBlob(weights)
     registry.intercept(blobPath(weights), (_, response) =>
@@ -209,27 +209,27 @@ describe('a failing transfer resumes', () => {
   })
 })
 
-describe('a hopeless transfer ends', () => {
-  test('after six failures', async () => {
+describe('a pull fails', () => {
+  test('after six server errors', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => response.writeHead(500).end('kaput'))
     const store = storeFor([registry.host])
 
     await fails(store).toMatchObject({ code: 'upstream', message: 'max retries exceeded: 500: kaput' })
 
-    expect(askedFor(weights)).toHaveLength(6)
+    expect(requestsFor(weights)).toHaveLength(6)
   })
 
-  test('at once when the blob is missing', async () => {
+  test('at once when a blob is missing', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) => response.writeHead(404).end('gone'))
 
     await fails(storeFor([registry.host])).toMatchObject({ code: 'upstream', message: '404: gone' })
 
-    expect(askedFor(weights)).toHaveLength(1)
+    expect(requestsFor(weights)).toHaveLength(1)
   })
 
-  test('when the registry stops responding', async () => {
+  test('after repeated stalls', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (request, response) => {
       headFor(weights, request, response)
@@ -240,7 +240,7 @@ describe('a hopeless transfer ends', () => {
       message: 'max retries exceeded: part stalled',
     })
 
-    expect(askedFor(weights)).toHaveLength(3)
+    expect(requestsFor(weights)).toHaveLength(3)
   })
 
   test.each<
@@ -280,7 +280,7 @@ describe('a hopeless transfer ends', () => {
       /^(digest mismatch, file must be downloaded again: |max retries exceeded: received more bytes)/,
     ],
     [
-      'nothing',
+      'headers without a body',
       (blob, request, response) => {
         headFor(blob, request, response)
         response.flushHeaders()
@@ -288,10 +288,10 @@ describe('a hopeless transfer ends', () => {
       },
       /^max retries exceeded: /,
     ],
-  ])('where it sends %s', async (_, lie, message) => {
+  ])('when the registry sends %s', async (_, respond, message) => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (request, response) => {
-      lie(weights, request, response)
+      respond(weights, request, response)
     })
     const store = storeFor([registry.host])
 
@@ -300,7 +300,7 @@ describe('a hopeless transfer ends', () => {
     expect(filesOf(store)).not.toContain(weights.digest.replace(':', '-'))
   })
 
-  test('with a wrong digest, and publishes and keeps nothing', async () => {
+  test('when a blob has a wrong digest, and leaves no files', async () => {
     const weights = freshModel()
     const wrong = noiseBlob('wrong', weights.sizeBytes)
     registry.intercept(blobPath(weights), (request, response) => {
@@ -323,7 +323,7 @@ describe('a hopeless transfer ends', () => {
 })
 
 describe('concurrent pulls', () => {
-  test('of one model share its download', async () => {
+  test('of one model share the download', async () => {
     const weights = freshModel()
     const store = storeFor([registry.host], { policy: inParts })
 
@@ -332,49 +332,49 @@ describe('concurrent pulls', () => {
     expect(one.at(-1)?.status).toBe('success')
     expect(other.at(-1)?.status).toBe('success')
     expectStored(store, weights)
-    expect(askedFor(weights)).toHaveLength(3)
+    expect(requestsFor(weights)).toHaveLength(3)
   })
 
-  test('with a wrong size in one manifest fail only that pull', async () => {
+  test('fail separately when only one manifest has a wrong blob size', async () => {
     const weights = freshModel()
     const wrong = madeModel({ ...weights, sizeBytes: weights.sizeBytes + 1 })
     registry.addManifest('library/wrong/latest', wrong.manifest)
     let release = (): void => {}
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve
     })
-    registry.intercept(blobPath(weights), () => held.then(() => false))
-    registry.intercept(/^GET \/v2\/library\/wrong\/blobs/, () => held.then(() => false))
+    registry.intercept(blobPath(weights), () => released.then(() => false))
+    registry.intercept(/^GET \/v2\/library\/wrong\/blobs/, () => released.then(() => false))
     const store = storeFor([registry.host])
     const failed = expect(all(pull(store, `${registry.host}/library/wrong`))).rejects.toMatchObject({
       code: 'upstream',
     })
-    await until(() => askedFor(weights).length === 1, 5_000)
-    const told: string[] = []
-    const right = (async () => {
-      for await (const { status } of pull(store, tiny())) told.push(status)
+    await until(() => requestsFor(weights).length === 1, 5_000)
+    const statuses: string[] = []
+    const valid = (async () => {
+      for await (const { status } of pull(store, tiny())) statuses.push(status)
     })()
-    await until(() => told.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
+    await until(() => statuses.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
 
     release()
 
     await failed
-    await right
+    await valid
     expectStored(store, weights)
   })
 
-  test('respect the space that another one has reserved', async () => {
+  test('do not use space that another pull has reserved', async () => {
     const weights = freshModel()
     const other = noiseBlob('other weights', weights.sizeBytes)
     put(registry, 'library/other', madeModel(other))
     let release = (): void => {}
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve
     })
-    registry.intercept(blobPath(weights), () => held.then(() => false))
+    registry.intercept(blobPath(weights), () => released.then(() => false))
     const store = storeFor([registry.host], { maxBytes: 1.5 * weights.sizeBytes })
     const first = all(pull(store, tiny()))
-    await until(() => askedFor(weights).length === 1, 5_000)
+    await until(() => requestsFor(weights).length === 1, 5_000)
 
     await expect(all(pull(store, `${registry.host}/library/other`))).rejects.toMatchObject({
       code: 'too_large',
@@ -383,42 +383,42 @@ describe('concurrent pulls', () => {
     release()
     await first
     expectStored(store, weights)
-    expect(askedFor(other)).toEqual([])
+    expect(requestsFor(other)).toEqual([])
   })
 
-  test('continue when one of two is aborted', async () => {
+  test('continue when one of two pulls is aborted', async () => {
     const weights = freshModel()
     let release = (): void => {}
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve
     })
     registry.intercept(blobPath(weights), async () => {
-      await held
+      await released
       return false
     })
     const store = storeFor([registry.host])
-    const leaving = new AbortController()
-    const left = all(pull(store, tiny(), leaving.signal))
-    await until(() => askedFor(weights).length === 1, 5_000)
-    const told: string[] = []
-    const staying = (async () => {
-      for await (const { status } of pull(store, tiny())) told.push(status)
+    const controller = new AbortController()
+    const aborted = all(pull(store, tiny(), controller.signal))
+    await until(() => requestsFor(weights).length === 1, 5_000)
+    const statuses: string[] = []
+    const otherPull = (async () => {
+      for await (const { status } of pull(store, tiny())) statuses.push(status)
     })()
     // The second pull waits for the same blob.
-    await until(() => told.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
+    await until(() => statuses.some((status) => /^pulling [0-9a-f]{12}$/.test(status)), 5_000)
 
-    leaving.abort()
-    const events = await left
+    controller.abort()
+    const events = await aborted
     release()
 
     expect(events.at(-1)?.status).not.toBe('success')
-    await staying
-    expect(told.at(-1)).toBe('success')
+    await otherPull
+    expect(statuses.at(-1)).toBe('success')
     expectStored(store, weights)
-    expect(askedFor(weights)).toHaveLength(1)
+    expect(requestsFor(weights)).toHaveLength(1)
   })
 
-  test('end when the last one is aborted, and keep received bytes', async () => {
+  test('close the connection when the last pull is aborted, and keep the received bytes', async () => {
     const weights = freshModel()
     let closed = false
     registry.intercept(blobPath(weights), (request, response) => {
@@ -429,24 +429,24 @@ describe('concurrent pulls', () => {
       for (const piece of weights.bytes(start, start + 2 * megabyte)) response.write(piece)
     })
     const store = storeFor([registry.host], { policy: quickPace })
-    const leaving = new AbortController()
+    const controller = new AbortController()
     const completed: number[] = []
-    const left = (async () => {
-      for await (const event of pull(store, tiny(), leaving.signal)) completed.push(event.completedBytes ?? 0)
+    const aborted = (async () => {
+      for await (const event of pull(store, tiny(), controller.signal)) completed.push(event.completedBytes ?? 0)
     })()
     await until(() => completed.at(-1) === 2 * megabyte, 5_000)
 
-    leaving.abort()
-    await left
+    controller.abort()
+    await aborted
 
     await until(() => closed, 5_000)
     registry.forget()
     await all(pull(store, tiny()))
     expectStored(store, weights)
-    expect(askedFor(weights).map(({ headers }) => headers.range)).toEqual(['bytes=2097152-3145727'])
+    expect(requestsFor(weights).map(({ headers }) => headers.range)).toEqual(['bytes=2097152-3145727'])
   })
 
-  test('end when the consumer stops iterating', async () => {
+  test('close the connection when the consumer stops iterating', async () => {
     const weights = freshModel()
     let closed = false
     registry.intercept(blobPath(weights), (request, response) => {
@@ -466,23 +466,23 @@ describe('concurrent pulls', () => {
     expectStored(store, weights)
   })
 
-  test('end without an error when aborted before the manifest', async () => {
+  test('end without an error when aborted before the manifest arrives', async () => {
     freshModel()
     let release = (): void => {}
     registry.intercept(/manifests/, () => new Promise<void>((resolve) => (release = resolve)))
-    const leaving = new AbortController()
-    const left = all(pull(storeFor([registry.host]), tiny(), leaving.signal))
+    const controller = new AbortController()
+    const aborted = all(pull(storeFor([registry.host]), tiny(), controller.signal))
     await until(() => registry.requests.length === 1, 5_000)
 
-    leaving.abort()
+    controller.abort()
 
-    expect(await left).toEqual([{ status: 'pulling manifest' }])
+    expect(await aborted).toEqual([{ status: 'pulling manifest' }])
     release()
   })
 })
 
-describe('oversized or encoded responses', () => {
-  test('a compressed manifest is rejected unread', async () => {
+describe('hostile responses of a registry', () => {
+  test('a compressed manifest is rejected before its body is read', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(50 * megabyte))),
     )
@@ -494,7 +494,7 @@ describe('oversized or encoded responses', () => {
     expect(registry.requests[0]?.headers['accept-encoding']).toBe('identity')
   })
 
-  test('a compressed blob is rejected unread', async () => {
+  test('a compressed blob is rejected before its body is read', async () => {
     const weights = freshModel()
     registry.intercept(blobPath(weights), (_, response) =>
       response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(bytesOf(weights))),
@@ -519,7 +519,7 @@ describe('oversized or encoded responses', () => {
     expect(sent).toBeLessThan(50 * megabyte)
   })
 
-  test('a manifest that arrives byte by byte times out', async () => {
+  test('a manifest that arrives too slowly times out', async () => {
     let timer: NodeJS.Timeout | undefined
     registry.intercept(/manifests/, (_, response) => {
       response.writeHead(200)
@@ -534,7 +534,7 @@ describe('oversized or encoded responses', () => {
     clearInterval(timer)
   })
 
-  test('endless headers are rejected', async () => {
+  test('headers of 200 kB are rejected', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(200, { 'x-long': 'x'.repeat(200_000) }).end('{}'),
     )
@@ -544,11 +544,11 @@ describe('oversized or encoded responses', () => {
 
   test.each([
     ['larger than any disk', 2 ** 52, 'too_large'],
-    ['larger than integers go', 1e300, 'upstream'],
+    ['larger than the largest safe integer', 1e300, 'upstream'],
     ['negative', -1, 'upstream'],
     ['a fraction', 0.5, 'upstream'],
     ['a string', '3', 'upstream'],
-  ])('a blob whose size is %s is refused, and nothing asked for', async (_, size, code) => {
+  ])('a blob whose size is %s is rejected and not requested', async (_, size, code) => {
     const weights = freshModel()
     const manifest = JSON.parse(madeModel(weights).manifest.toString())
     manifest.layers[0].size = size
@@ -557,11 +557,11 @@ describe('oversized or encoded responses', () => {
 
     await fails(store).toMatchObject({ code })
 
-    expect(askedFor(weights)).toEqual([])
+    expect(requestsFor(weights)).toEqual([])
   })
 
   test.each(['sha256:../../../../etc/passwd', 'sha256:abc', '../x', `sha256:${'a'.repeat(63)}/`, 5, null])(
-    'an invalid digest reaches no path: %s',
+    'an invalid digest in a manifest is rejected before any blob request: %s',
     async (digest) => {
       const manifest = JSON.parse(madeModel(freshModel()).manifest.toString())
       manifest.layers[0].digest = digest
@@ -575,7 +575,7 @@ describe('oversized or encoded responses', () => {
     },
   )
 
-  test('the registry’s error text is passed on', async () => {
+  test('the error of the pull contains the error text of the registry', async () => {
     registry.intercept(/manifests/, (_, response) =>
       response.writeHead(500).end('{"errors":[{"code":"X","message":"kaput"}]}'),
     )

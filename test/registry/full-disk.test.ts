@@ -8,7 +8,7 @@ import { noiseBlob, SmallRegistry } from '../support/registry.ts'
 import { all, madeModel, pull, put, storeFor } from '../support/transfers.ts'
 
 // Only root can mount a small disk.
-describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a disk of 8 MB', () => {
+describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('pulls onto a disk of 8 MB', () => {
   const parent = emptyFolder()
   const disk = join(parent, 'disk')
   let registry: SmallRegistry
@@ -37,7 +37,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
     registry.forget()
   })
 
-  test('a blob larger than the free space is not requested', async () => {
+  test('do not request a blob larger than the free space', async () => {
     fill(2_000_000)
 
     await expect(all(pull(store(), tiny()))).rejects.toMatchObject({ code: 'too_large' })
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux' && process.getuid?.() === 0)('on a d
     expect(registry.requests.filter(({ path }) => path.includes('/blobs/'))).toEqual([])
   })
 
-  test('a download that loses its space ends at once, and resumes once there is space', async () => {
+  test('end at once when the disk becomes full, and the next pull resumes after space is freed', async () => {
     const policy = { stallMs: 10_000, pauseMs: 60_000, maxFailures: 6, partBytes: 1_000_000 }
     let isFilled = false
     registry.intercept(new RegExp(`^GET .*${weights.digest}`), () => {

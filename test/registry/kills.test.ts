@@ -1,4 +1,4 @@
-/** Processes that are killed while pulling, and concurrent processes that pull the same model. */
+/** Pulls in separate processes: some are killed, some pull the same model at once. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ const core = new URL('../../packages/core/dist', import.meta.url).href
 const puller = fileURLToPath(new URL('puller.mjs', import.meta.url))
 
 let registry: SmallRegistry
-/** Bytes of the weights that were handed to the socket, received or not. */
+/** Bytes of the weights that the registry has written to sockets, received or not. */
 let served: number
 let onServed: () => void
 beforeEach(async () => {
@@ -40,8 +40,8 @@ function offer(weights: MadeBlob): void {
   registry.addBlob({ ...weights, bytes })
 }
 
-/** Completed bytes according to the state files of a download. */
-function kept(root: string): number {
+/** Completed bytes of a download, according to its state files. */
+function savedBytes(root: string): number {
   const folder = join(root, 'blobs')
   const states = readdirSync(folder).filter((file) => /-partial-\d+$/.test(file))
   return states.reduce((sum, file) => sum + JSON.parse(readFileSync(join(folder, file), 'utf8')).Completed, 0)
@@ -58,23 +58,23 @@ const partBytes = times(100_000_000, 50_000_000)
 const kills = times(10, 3)
 
 test(
-  'a killed pull repeats only unsaved bytes, and ends with the right bytes',
+  'a pull that is killed several times repeats at most one part per kill, and stores the right bytes',
   async () => {
     const weights = noiseBlob('killed', sizeBytes)
     offer(weights)
     const root = emptyFolder()
-    const again: number[] = []
+    const repeated: number[] = []
 
     for (let kill = 0; kill < kills; kill++) {
-      const before = { served, kept: kill > 0 ? kept(root) : 0 }
+      const before = { served, saved: kill > 0 ? savedBytes(root) : 0 }
       const child = start(root, partBytes)
-      // A random moment in its share of the pull, so that each kill hits a running download.
-      const wanted = ((kill + Math.random()) / (kills + 1)) * sizeBytes - before.kept
+      // Each kill has its share of the download and happens at a random point of that share.
+      const wanted = ((kill + Math.random()) / (kills + 1)) * sizeBytes - before.saved
       onServed = () => {
         if (!child.killed && served - before.served >= wanted) child.kill('SIGKILL')
       }
       expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
-      again.push(served - before.served - (kept(root) - before.kept))
+      repeated.push(served - before.served - (savedBytes(root) - before.saved))
     }
     onServed = () => {}
     expect(await once(start(root, partBytes), 'exit')).toEqual([0, null])
@@ -82,14 +82,14 @@ test(
     const path = join(root, 'blobs', weights.digest.replace(':', '-'))
     expect(await digestOfFile(path)).toBe(weights.digest)
     expect(readdirSync(join(root, 'blobs')).filter((file) => file.includes('partial'))).toEqual([])
-    for (const bytes of again) expect(bytes).toBeLessThanOrEqual(partBytes)
+    for (const bytes of repeated) expect(bytes).toBeLessThanOrEqual(partBytes)
     // Saved bytes are not fetched again.
-    expect(served).toBe(sizeBytes + again.reduce((sum, bytes) => sum + bytes, 0))
+    expect(served).toBe(sizeBytes + repeated.reduce((sum, bytes) => sum + bytes, 0))
   },
   times(300_000, 120_000),
 )
 
-test('of two processes that pull one model, one downloads it for both', async () => {
+test('when two processes pull one model, each byte is downloaded once', async () => {
   const weights = noiseBlob('wanted twice', 20_000_000)
   offer(weights)
   const root = emptyFolder()

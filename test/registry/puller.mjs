@@ -1,4 +1,5 @@
-// Pulls one model into a folder. Tests kill this process, or start several.
+// Pulls one model into a folder: puller.mjs CORE_DIST FOLDER NAME [PART_BYTES]. Tests kill this process, or
+// run several at once.
 const [core, root, name, partBytes] = process.argv.slice(2)
 const { BlobStore } = await import(`${core}/models/ollama-store/blobs.js`)
 const { ManifestStore } = await import(`${core}/models/ollama-store/manifests.js`)

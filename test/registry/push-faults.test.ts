@@ -12,7 +12,7 @@ afterEach(() => registry.forget())
 afterAll(() => registry.close())
 
 let made = 0
-/** Uploads in three parts. */
+/** Creates a store with a model that is pushed in three parts. */
 async function madeStore(): Promise<readonly [store: Store, name: string]> {
   const store = storeFor([registry.host], { policy: { ...impatientPace, partBytes: 1_000_000 } })
   const model = madeModel(noiseBlob(`pushed ${made}`, 3_000_000), `You are number ${made}.`)
@@ -32,7 +32,7 @@ async function expectPushed(name: string): Promise<void> {
   expect((await all(pull(other, name))).at(-1)).toEqual({ status: 'success' })
 }
 
-test('after an error the push resumes at the registry’s offset', async () => {
+test('after a server error, a push resumes at the offset of the registry', async () => {
   const [store, name] = await madeStore()
   let parts = 0
   registry.intercept(/^PATCH/, (_, response) => ++parts === 2 && response.writeHead(503).end('busy'))
@@ -43,7 +43,7 @@ test('after an error the push resumes at the registry’s offset', async () => {
   expect(starts()).toEqual(['0-999999', '1000000-1999999', '1000000-1999999', '2000000-2999999'])
 })
 
-test('an upload that the registry has dropped starts again', async () => {
+test('a push starts an upload again that the registry has dropped', async () => {
   const [store, name] = await madeStore()
   let parts = 0
   registry.intercept(/^PATCH/, (_, response) => ++parts === 2 && response.destroy())
@@ -55,10 +55,10 @@ test('an upload that the registry has dropped starts again', async () => {
   expect(starts()).toEqual(['0-999999', '1000000-1999999', '0-999999', '1000000-1999999', '2000000-2999999'])
 })
 
-test('a registry that stops reading gets the part again', async () => {
+test('a push sends a part again after the registry stopped reading', async () => {
   const [store, name] = await madeStore()
   let parts = 0
-  // Never read.
+  // The registry never reads the first part.
   registry.intercept(/^PATCH/, () => ++parts === 1)
 
   await all(push(store, name))
@@ -66,7 +66,7 @@ test('a registry that stops reading gets the part again', async () => {
   await expectPushed(name)
 })
 
-test('a rejected push ends at once', async () => {
+test('a push ends at once when the registry responds with 403', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PATCH/, (_, response) => response.writeHead(403).end('not yours'))
 
@@ -75,7 +75,7 @@ test('a rejected push ends at once', async () => {
   expect(starts()).toHaveLength(1)
 })
 
-test('a push ends after repeated failures', async () => {
+test('a push ends after the maximum number of server errors', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PATCH/, (_, response) => response.writeHead(500).end('kaput'))
 
@@ -84,7 +84,7 @@ test('a push ends after repeated failures', async () => {
   expect(starts()).toHaveLength(impatientPace.maxFailures)
 })
 
-test('the registry’s error about a manifest is passed on', async () => {
+test('the error of a push contains the error text of the registry about the manifest', async () => {
   const [store, name] = await madeStore()
   registry.intercept(/^PUT .*manifests/, (_, response) => response.writeHead(501).end('Unsupported'))
 

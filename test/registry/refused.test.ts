@@ -1,4 +1,4 @@
-/** Hosts that a pull never contacts, whatever name, DNS or a registry says. */
+/** Hosts that a pull must never contact, whatever the model name, DNS or a redirect contains. */
 import type { LookupFunction } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
@@ -34,7 +34,7 @@ test.each([
   'a/b/c/d/e',
   'registry.example/a/../b',
   'tiny\0',
-])('an invalid model name is rejected before any progress: %j', async (name) => {
+])('a pull rejects an invalid model name before its first event: %j', async (name) => {
   const events = storeFor([registry.host]).transfers.pull(name, { signal })
 
   await expect(events.next()).rejects.toMatchObject({
@@ -44,7 +44,7 @@ test.each([
 })
 
 test.each(['127.1', '2130706433', '0x7f000001', 'localhost', 'metadata.google.internal', '169.254.169.254'])(
-  'a registry that is not allowed is rejected before any progress: %s',
+  'a pull rejects a registry that is not allowed before its first event: %s',
   async (host) => {
     const { port } = new URL(inside.url)
     const store = storeFor([registry.host], { hosts: ['registry.example'] })
@@ -58,7 +58,7 @@ test.each(['127.1', '2130706433', '0x7f000001', 'localhost', 'metadata.google.in
   },
 )
 
-test('a public registry is not contacted over http', async () => {
+test('a pull never contacts a public registry over http', async () => {
   const events = storeFor([], { hosts: ['registry.example'], lookup: here }).transfers.pull(
     'registry.example/library/tiny',
     { signal, insecure: true },
@@ -70,7 +70,7 @@ test('a public registry is not contacted over http', async () => {
   })
 })
 
-test('a public registry that resolves to a private address is not contacted', async () => {
+test('a pull never contacts a public registry whose name resolves to a private address', async () => {
   const store = storeFor([], { hosts: ['registry.example'], lookup: here })
 
   await expect(all(store.transfers.pull('registry.example/library/tiny', { signal }))).rejects.toMatchObject({

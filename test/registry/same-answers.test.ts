@@ -1,4 +1,4 @@
-/** The tests' registry responds like Docker's to the requests of pulls and pushes. */
+/** `SmallRegistry` must respond like Docker's registry to the requests of pulls and pushes. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { blobOf, noiseBlob, SmallRegistry } from '../support/registry.ts'
@@ -10,12 +10,12 @@ const model = madeModel(weights)
 const missing = blobOf('nobody has this').digest
 const manifestType = 'application/vnd.docker.distribution.manifest.v2+json'
 
-interface Asked {
+interface Registry {
   readonly url: string
   close(): Promise<void>
 }
-let small: Asked
-let docker: Asked
+let small: Registry
+let docker: Registry
 const isThere = hasDockerRegistry || process.env.CI !== undefined
 
 beforeAll(async () => {
@@ -25,12 +25,15 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([small?.close(), docker?.close()]))
 
-const told = [
+const comparedHeaders = [
   ...['content-type', 'content-length', 'content-range', 'accept-ranges', 'docker-content-digest', 'range'],
   ...['content-encoding', 'www-authenticate'],
 ]
 
-/** Reduces an error to its code, and an upload location to its presence. */
+/**
+ * The compared parts of a response. An error is reduced to its code, and the id in an upload location to
+ * `id`.
+ */
 async function shapeOf(response: Response): Promise<unknown> {
   const { status, headers } = response
   const body = Buffer.from(await response.arrayBuffer())
@@ -38,8 +41,8 @@ async function shapeOf(response: Response): Promise<unknown> {
   const place = headers.get('location')
   return {
     status,
-    // An empty body may have a content length or not.
-    headers: told
+    // The registries may differ in the content length of empty bodies.
+    headers: comparedHeaders
       .filter((name) => name !== 'content-length' || status === 200 || status === 206)
       .map((name) => [name, headers.get(name)]),
     place: place && new URL(place).pathname.replace(/[0-9a-f-]{36}/, 'id'),
@@ -63,40 +66,41 @@ const sent = (place: string, from: number, to: number) =>
   })
 const nextOf = (response: Response) => response.headers.get('location') ?? ''
 
-const asked: Record<string, (url: string) => Promise<Response>> = {
+const requests: Record<string, (url: string) => Promise<Response>> = {
   'a manifest': (url) => at(url, 'manifests/latest', { headers: { accept: manifestType } }),
-  'a manifest that is not there': (url) => at(url, 'manifests/nope'),
-  'a model that is not there': (url) => fetch(`${url}/v2/library/nope/manifests/latest`),
-  'whether a blob is there': (url) => at(url, `blobs/${weights.digest}`, { method: 'HEAD' }),
-  'whether a blob is there that is not': (url) => at(url, `blobs/${missing}`, { method: 'HEAD' }),
+  'a missing manifest': (url) => at(url, 'manifests/nope'),
+  'the manifest of a missing model': (url) => fetch(`${url}/v2/library/nope/manifests/latest`),
+  'the headers of a blob': (url) => at(url, `blobs/${weights.digest}`, { method: 'HEAD' }),
+  'the headers of a missing blob': (url) => at(url, `blobs/${missing}`, { method: 'HEAD' }),
   'a blob': (url) => at(url, `blobs/${weights.digest}`),
-  'a blob that is not there': (url) => at(url, `blobs/${missing}`),
-  'the beginning of a blob': (url) =>
+  'a missing blob': (url) => at(url, `blobs/${missing}`),
+  'the first bytes of a blob': (url) =>
     at(url, `blobs/${weights.digest}`, { headers: { range: 'bytes=0-999' } }),
-  'a part of a blob': (url) =>
+  'a range in a blob': (url) =>
     at(url, `blobs/${weights.digest}`, { headers: { range: 'bytes=500000-700001' } }),
-  'the end of a blob': (url) =>
+  'the last byte of a blob': (url) =>
     at(url, `blobs/${weights.digest}`, { headers: { range: 'bytes=999999-999999' } }),
-  'an upload': (url) => at(url, 'blobs/uploads/', { method: 'POST' }),
-  'an upload of what another model has': (url) =>
+  'the start of an upload': (url) => at(url, 'blobs/uploads/', { method: 'POST' }),
+  'a mount of a blob from another model': (url) =>
     fetch(`${url}/v2/library/other/blobs/uploads/?mount=${weights.digest}&from=library/tiny`, {
       method: 'POST',
     }),
-  'an upload of what no other model has': (url) =>
+  'a mount of a missing blob': (url) =>
     fetch(`${url}/v2/library/other/blobs/uploads/?mount=${missing}&from=library/tiny`, { method: 'POST' }),
-  'a first part': async (url) => sent(await begun(url), 0, 400_000),
-  'a second part': async (url) => sent(nextOf(await sent(await begun(url), 0, 400_000)), 400_000, 1_000_000),
-  'how far an upload has come': async (url) => fetch(nextOf(await sent(await begun(url), 0, 400_000))),
+  'the first chunk of an upload': async (url) => sent(await begun(url), 0, 400_000),
+  'the second chunk of an upload': async (url) =>
+    sent(nextOf(await sent(await begun(url), 0, 400_000)), 400_000, 1_000_000),
+  'the offset of an upload': async (url) => fetch(nextOf(await sent(await begun(url), 0, 400_000))),
   'the end of an upload': async (url) =>
     finished(nextOf(await sent(await begun(url), 0, 1_000_000)), weights.digest),
-  'the end of an upload of other bytes': async (url) => finished(await begun(url), missing, bytes),
-  'the same manifest once more': (url) =>
+  'the end of an upload with a wrong digest': async (url) => finished(await begun(url), missing, bytes),
+  'an upload of an existing manifest': (url) =>
     at(url, 'manifests/latest', {
       method: 'PUT',
       body: model.manifest,
       headers: { 'content-type': manifestType },
     }),
-  'a manifest of blobs that are not there': (url) =>
+  'an upload of a manifest with missing blobs': (url) =>
     at(url, 'manifests/bad', {
       method: 'PUT',
       body: model.manifest.toString().replace(weights.digest, missing),
@@ -104,6 +108,6 @@ const asked: Record<string, (url: string) => Promise<Response>> = {
     }),
 }
 
-test.runIf(isThere).each(Object.entries(asked))('to %s', async (_, ask) => {
-  expect(await shapeOf(await ask(small.url))).toEqual(await shapeOf(await ask(docker.url)))
+test.runIf(isThere).each(Object.entries(requests))('both registries respond the same to: %s', async (_, send) => {
+  expect(await shapeOf(await send(small.url))).toEqual(await shapeOf(await send(docker.url)))
 })

@@ -1,4 +1,4 @@
-/** Pulls and pushes with each registry of this machine. */
+/** Pulls and pushes with `SmallRegistry`, and with Docker's registry if it is installed. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -10,14 +10,14 @@ import { registries } from './registries.ts'
 const weights = noiseBlob('weights', 3_000_000)
 const model = madeModel(weights)
 const digests = [...model.layers, model.config].map(({ digest }) => digest)
-const quiet = ['pulling manifest', 'verifying sha256 digest', 'writing manifest', 'success']
+const stepStatuses = ['pulling manifest', 'verifying sha256 digest', 'writing manifest', 'success']
 const named = (text: string) => parseModelName(text) as ModelName
 const statuses = (events: readonly { status: string }[]) => events.map(({ status }) => status)
 const label = (verb: string, digest: string) =>
   `${verb} ${digest.slice('sha256:'.length, 'sha256:'.length + 12)}`
 const blobsOf = ({ root }: Store) => readdirSync(join(root, 'blobs')).sort()
 
-describe.each(registries)('%s', (_, start) => {
+describe.each(registries)('transfers with %s', (_, start) => {
   let registry: Awaited<ReturnType<typeof start>>
   let name: string
   beforeAll(async () => {
@@ -27,13 +27,13 @@ describe.each(registries)('%s', (_, start) => {
   })
   afterAll(() => registry.close())
 
-  test('a pull reports its steps, and stores the registry’s bytes', async () => {
+  test('a pull reports its steps, and stores the bytes of the registry', async () => {
     const store = storeFor([registry.host])
 
     const events = await all(pull(store, name))
 
-    const shown = events.filter(({ digest }) => !digest)
-    expect(statuses(shown)).toEqual(quiet)
+    const steps = events.filter(({ digest }) => !digest)
+    expect(statuses(steps)).toEqual(stepStatuses)
     for (const { digest, status } of events) if (digest) expect(status).toBe(label('pulling', digest))
     const entry = await store.manifests.find(named(name))
     expect(entry?.bytes).toEqual(model.manifest)
@@ -42,7 +42,7 @@ describe.each(registries)('%s', (_, start) => {
     expect(blobsOf(store)).toEqual(digests.map((digest) => digest.replace(':', '-')).sort())
   })
 
-  test('existing blobs are reported once, as complete', async () => {
+  test('a repeated pull reports each existing blob once, as complete', async () => {
     const store = storeFor([registry.host])
     await all(pull(store, name))
 
@@ -56,7 +56,7 @@ describe.each(registries)('%s', (_, start) => {
         totalBytes: sizeBytes,
         completedBytes: sizeBytes,
       })),
-      ...quiet.slice(1).map((status) => ({ status })),
+      ...stepStatuses.slice(1).map((status) => ({ status })),
     ])
   })
 
@@ -69,22 +69,22 @@ describe.each(registries)('%s', (_, start) => {
     expect(blobsOf(store)).toHaveLength(digests.length)
   })
 
-  test('a missing name is not found', async () => {
+  test('a pull of a missing model fails with code not_found', async () => {
     const store = storeFor([registry.host])
 
-    const told: string[] = []
+    const reported: string[] = []
     const failed = (async () => {
-      for await (const { status } of pull(store, `${registry.host}/library/nope`)) told.push(status)
+      for await (const { status } of pull(store, `${registry.host}/library/nope`)) reported.push(status)
     })()
 
     await expect(failed).rejects.toMatchObject({
       code: 'not_found',
       message: 'pull model manifest: file does not exist',
     })
-    expect(told).toEqual(['pulling manifest'])
+    expect(reported).toEqual(['pulling manifest'])
   })
 
-  test('blobs that only the replaced manifest used are removed', async () => {
+  test('a pull removes blobs that only the replaced manifest used', async () => {
     const store = storeFor([registry.host])
     const changing = `${registry.host}/library/changing`
     const [before, after] = [madeModel(blobOf('one')), madeModel(blobOf('two'), 'You are verbose.')]
@@ -97,7 +97,7 @@ describe.each(registries)('%s', (_, start) => {
 
     expect(statuses(events).slice(-3)).toEqual(['writing manifest', 'removing unused layers', 'success'])
     expect(await store.blobs.find(blobOf('one').digest as never)).toBeUndefined()
-    // Both models reference it.
+    // Both models reference this blob.
     expect(await store.blobs.find(blobOf('You are terse.').digest as never)).toBeDefined()
   })
 
@@ -149,15 +149,15 @@ describe.each(registries)('%s', (_, start) => {
     expect(statuses(await all(pull(other, `${registry.host}/team/parts`))).at(-1)).toBe('success')
   })
 
-  test('a missing model is not pushed', async () => {
+  test('a push of a missing model fails with code not_found', async () => {
     const store = storeFor([registry.host])
 
-    const told: string[] = []
+    const reported: string[] = []
     const failed = (async () => {
-      for await (const { status } of push(store, `${registry.host}/library/nope`)) told.push(status)
+      for await (const { status } of push(store, `${registry.host}/library/nope`)) reported.push(status)
     })()
 
     await expect(failed).rejects.toMatchObject({ code: 'not_found' })
-    expect(told).toEqual(['retrieving manifest', "couldn't retrieve manifest"])
+    expect(reported).toEqual(['retrieving manifest', "couldn't retrieve manifest"])
   })
 })

@@ -1,4 +1,4 @@
-/** An app process that changes models in a folder: `node app.mjs FOLDER NAME ROUNDS`. */
+/** An app process that creates, copies and deletes models in a folder: `node app.mjs FOLDER NAME ROUNDS`. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createLlm } from '@modelmount/core'
@@ -11,7 +11,7 @@ const digest = `sha256:${createHash('sha256').update(weights).digest('hex')}`
 const { signal } = new AbortController()
 
 for (let round = 0; round < Number(rounds); round++) {
-  // The weights of all apps, and an own system message.
+  // All apps use the same weights. Each model has another system message.
   await llm.models.blobs.write(digest, once(), signal)
   const spec = { name: `${name}-${round}`, files: { 'model.gguf': digest }, system: `${name} ${round}` }
   for await (const _step of llm.models.create(spec));

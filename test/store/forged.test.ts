@@ -1,4 +1,6 @@
-/** Uploaded forgeries: create rejects them fast, by content, without reading whole files. */
+/**
+ * `create` must reject forged GGUF files by their content, within 3 s and without reading the complete file.
+ */
 import { createHash } from 'node:crypto'
 import { mkdtemp, open, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,7 +27,7 @@ afterAll(async () => {
 const digestOf = (bytes: Uint8Array): `sha256:${string}` =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** Creates a model from the file; returns it or the error. */
+/** Uploads a file and creates a model from it. Returns the error, or an empty object after success. */
 async function outcomeOf(bytes: Buffer): Promise<{ readonly code?: string; readonly message?: string }> {
   const digest = digestOf(bytes) as Parameters<Llm['models']['blobs']['write']>[0]
   await llm.models.blobs.write(digest, once(bytes), signal)
@@ -45,7 +47,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes
 }
 
-test('more than a hundred forgeries are rejected as client errors with a reason', async () => {
+test('create rejects more than a hundred forged files as invalid requests within 3 s each', async () => {
   const refused: string[] = []
   for (const { name, bytes } of forgeries) {
     const startedAt = performance.now()
@@ -61,15 +63,15 @@ test('more than a hundred forgeries are rejected as client errors with a reason'
 }, 300_000)
 
 const tooMany = 2n ** 40n
-/** Each declares absurdly much, in a file of matching length. */
+/** Headers that declare an absurd number or size of parts. */
 const promises: Readonly<Record<string, Buffer>> = {
-  'tensors without number': header(3, tooMany, 0n),
-  'metadata without number': header(3, 0n, tooMany),
+  'too many tensors': header(3, tooMany, 0n),
+  'too many metadata entries': header(3, 0n, tooMany),
   'a text of gigabytes': Buffer.concat([header(3, 0n, 1n), text('general.name'), u32(8), u64(8 * 1024 ** 3)]),
   'a key of gigabytes': Buffer.concat([header(3, 0n, 1n), u64(8 * 1024 ** 3)]),
   'an array of billions': gguf([Buffer.concat([text('a.b'), u32(9), u32(4), u64(1_500_000_000)])], []),
-  'texts without number': gguf([Buffer.concat([text('a.b'), u32(9), u32(8), u64(800_000_000)])], []),
-  'arrays in arrays in arrays': gguf(
+  'an array of too many texts': gguf([Buffer.concat([text('a.b'), u32(9), u32(8), u64(800_000_000)])], []),
+  'deeply nested arrays': gguf(
     [
       Buffer.concat([
         text('a.b'),
@@ -83,7 +85,7 @@ const promises: Readonly<Record<string, Buffer>> = {
 }
 
 test.each(Object.entries(promises))(
-  '%s in a file of 8 GB are rejected without reading it',
+  'create rejects a header with %s without reading the file of 8 GB',
   async (_what, head) => {
     const digest = `sha256:${createHash('sha256').update(head).digest('hex')}`
     // A sparse file: it takes no disk space, and reading it would take minutes.

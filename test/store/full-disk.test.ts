@@ -1,4 +1,4 @@
-/** A full disk, simulated by a file size limit of the operating system. */
+/** Uploads to a full disk, simulated by the operating system's limit for file sizes. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }))
 
 test.skipIf(process.platform === 'win32')(
-  'a blob beyond the disk space is a typed error, and only that one is lost',
+  'an upload beyond the disk space fails with a typed error, and leaves other blobs unchanged',
   async () => {
     const limited = 'ulimit -f 1024 && exec "$0" "$@"'
 

@@ -1,4 +1,7 @@
-/** Writes a small blob, one that is too large, and a small one: `node full.mjs FOLDER BYTES`. Prints each outcome. */
+/**
+ * Writes a small blob, a blob of BYTES bytes and a small blob, and prints each outcome:
+ * `node full.mjs FOLDER BYTES`.
+ */
 import { createHash } from 'node:crypto'
 import { createLlm } from '@modelmount/core'
 

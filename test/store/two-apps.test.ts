@@ -1,4 +1,4 @@
-/** Several app processes that share one folder of models. */
+/** Several app processes that share one models folder. */
 import { execFile, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true }))
 
-/** Asserts that every blob matches its name, and every model has all blobs. */
+/** Asserts that each blob matches its digest, and that each model has all its blobs. */
 async function expectSound(): Promise<readonly string[]> {
   const llm = await createLlm({ models: folder })
   const models = (await llm.models.list()).filter(({ isBuiltIn }) => !isBuiltIn)
@@ -40,7 +40,7 @@ async function expectSound(): Promise<readonly string[]> {
   return models.map(({ name }) => name)
 }
 
-test('apps that create, copy and delete models at once lose none of each otherâ€™s models', async () => {
+test('apps that create, copy and delete models concurrently lose no models of each other', async () => {
   const rounds = 6
 
   await Promise.all(
@@ -51,7 +51,7 @@ test('apps that create, copy and delete models at once lose none of each otherâ€
   expect(await expectSound()).toEqual([...kept, 'shared:latest'])
 }, 60_000)
 
-test('the upload of a killed app leaves no blob, and does not block the next one', async () => {
+test('an upload of a killed app leaves no blob, and does not block another app', async () => {
   const child = spawn(process.execPath, [upload, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   await new Promise((resolve) => child.stdout.once('data', resolve))
   child.kill('SIGKILL')
@@ -67,7 +67,7 @@ test('the upload of a killed app leaves no blob, and does not block the next one
   await llm.close()
 }, 60_000)
 
-test('an app that is killed while holding the lock blocks others only shortly', async () => {
+test('an app that is killed with the lock blocks another app for less than 15 s', async () => {
   const child = spawn(process.execPath, [app, folder, 'bob', '1000'], { stdio: 'ignore' })
   const llm = await createLlm({ models: folder })
   await expect.poll(() => llm.models.list(), { timeout: 20_000 }).not.toHaveLength(1)

@@ -1,4 +1,7 @@
-/** Uploads a blob without an end: `node upload.mjs FOLDER`. Prints a line once bytes are on the disk. */
+/**
+ * Starts an upload that never ends: `node upload.mjs FOLDER`. Prints a line after its first bytes are on
+ * disk.
+ */
 import { createLlm } from '@modelmount/core'
 
 const [, , folder] = process.argv

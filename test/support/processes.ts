@@ -14,7 +14,7 @@ export function isAlive(processId: number): boolean {
 export async function until(isTrue: () => boolean, limitMs: number): Promise<void> {
   const limit = performance.now() + limitMs
   while (!isTrue()) {
-    if (performance.now() > limit) throw new Error(`The condition was not true within ${limitMs} ms: ${isTrue}`)
+    if (performance.now() > limit) throw new Error(`Condition not true within ${limitMs} ms: ${isTrue}`)
     await delay(10)
   }
 }

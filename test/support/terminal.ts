@@ -34,7 +34,7 @@ export function inTerminal(command: readonly string[], env: NodeJS.ProcessEnv, l
     type: (typed) => child.stdin.write(typed),
     shows: async (wanted) => {
       await until(() => text().includes(wanted, seen), limitMs).catch(() => {
-        throw new Error(`Expected ${JSON.stringify(wanted)} after character ${seen} of ${JSON.stringify(text())}`)
+        throw new Error(`Expected ${JSON.stringify(wanted)} at ${seen} or later in ${JSON.stringify(text())}`)
       })
       seen = text().indexOf(wanted, seen) + wanted.length
     },

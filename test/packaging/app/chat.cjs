@@ -1,4 +1,4 @@
-// Uses the entry points as an app would, and prints one line about the results.
+// Uses all entry points like an app. Prints the results as one line of JSON.
 const { existsSync } = require('node:fs')
 const { createServer } = require('node:http')
 
@@ -15,7 +15,7 @@ module.exports = async (modules) => {
   app.get('/mine', (_req, res) => res.json('my own route'))
   const limiter = await limits.createRateLimiter({ limits: { requestsPerMinute: 1 } })
   app.get('/limited', express.rateLimit(limiter), (_req, res) => res.json('my own route'))
-  const inExpress = await serving(app, async (url) => {
+  const inExpress = await serve(app, async (url) => {
     const streamed = []
     const { body } = await ask(url, { model: 'any', stream: true })
     for await (const { data } of testing.readEvents(body)) {
@@ -31,7 +31,7 @@ module.exports = async (modules) => {
     }
   })
 
-  const inNode = await serving(http.toNodeHandler(routesFor(), llm), async (url) => ({
+  const inNode = await serve(http.toNodeHandler(routesFor(), llm), async (url) => ({
     whole: await contentOf(await ask(url, { model: 'any' })),
   }))
 
@@ -53,7 +53,7 @@ const ask = (url, fields) =>
 
 const contentOf = async (response) => (await response.json()).choices[0].message.content
 
-async function serving(handler, use) {
+async function serve(handler, use) {
   const server = createServer(handler)
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   try {

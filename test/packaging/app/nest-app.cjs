@@ -1,4 +1,5 @@
-// What a Nest app does with the module, however it came by it; and one line about what came of it.
+// Serves a chat in a Nest app behind a guard. Prints the results as one line of JSON. The caller imports or
+// requires the packages.
 module.exports = async ({ adapter, testing, common, core }) => {
   const engine = testing.scriptedEngine('Hello there.')
   const guard = {

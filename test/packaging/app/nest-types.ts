@@ -1,4 +1,4 @@
-/** Compiled, never run: the types that a Nest app sees. */
+/** Type test of a Nest app. This file is compiled but never run. */
 import { createLlm, type Llm } from '@modelmount/core'
 import { InjectLlm, LLM, LlmModule } from '@modelmount/nest'
 import { Controller, Get, Injectable, Module } from '@nestjs/common'

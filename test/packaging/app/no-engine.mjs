@@ -1,4 +1,4 @@
-// What a user sees first where the engine is not there.
+// Prints the error of a chat without an installed engine.
 import { createLlm } from '@modelmount/core'
 
 const llm = await createLlm({ models: [] })

@@ -1,4 +1,4 @@
-/** Compiled, never run: the same entry points in CommonJS. */
+/** Type test of an app in CommonJS. This file is compiled but never run. */
 import { createServer } from 'node:http'
 import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'

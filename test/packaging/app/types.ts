@@ -1,4 +1,4 @@
-/** Compiled, never run: the types that an app sees. */
+/** Type test of an app. This file is compiled but never run. */
 import { createServer } from 'node:http'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
 import { type Mount, prepareMount } from '@modelmount/core/adapter'
@@ -33,7 +33,7 @@ for await (const piece of llm.chat([{ role: 'user', content: 'Hi' }], { stream: 
 const { body } = await fetch('http://127.0.0.1/v1/chat/completions')
 if (body) for await (const { data } of readEvents(body)) JSON.parse(data)
 
-// What the packages do not have is an error: their types are found, and are not `any`.
+// Wrong names must be compile errors. If the types were missing, they would be `any` and allow all names.
 // @ts-expect-error
 llmRouter(llm, { bodyLimit: true })
 // @ts-expect-error

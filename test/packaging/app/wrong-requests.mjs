@@ -1,4 +1,4 @@
-// Requests with a mistake, in each API; and what is said of them.
+// Sends invalid requests to each API, and prints the error responses.
 import { createLlm, routesFor } from '@modelmount/core'
 import { toFetchHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
@@ -16,11 +16,11 @@ const requests = [
   ['/api/chat', { messages: 'Hi' }],
   ['/api/generate', { prompt: 'Hi', options: { num_ctx: [] } }],
 ]
-const said = []
+const responses = []
 for (const [path, fields] of requests) {
   const body = JSON.stringify({ model: 'any', ...fields })
   const response = await handle(new Request(`http://127.0.0.1${path}`, { method: 'POST', body }))
   const { request_id: _, ...answer } = await response.json()
-  said.push([response.status, answer])
+  responses.push([response.status, answer])
 }
-process.stdout.write(JSON.stringify(said))
+process.stdout.write(JSON.stringify(responses))
