@@ -7,7 +7,7 @@ import { ask, prompt, toQuestion } from './support/ask.mjs'
 import { isTinyModel, measures } from './support/engine-measures.mjs'
 import { judge, report } from './support/engine-report.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
-import { describeMachine, say } from './support/measure.mjs'
+import { describeMachine, print } from './support/measure.mjs'
 import { commandOf, knowsProcesses, trees } from './support/processes.mjs'
 import { takeRounds } from './support/rounds.mjs'
 import { start } from './support/serve.mjs'
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 })
 const { model, workers, threads } = options
-if (!model) throw new Error('Say --model file.gguf')
+if (!model) throw new Error('Missing option: --model file.gguf')
 
 const slots = 8
 const file = fileURLToPath(new URL('support/app.mjs', import.meta.url))
@@ -30,14 +30,14 @@ const question = toQuestion(model, Number(options.words))
 const one = await startApp(1)
 const many = await startApp(Number(workers))
 try {
-  say(`## ${basename(model)}, ${workers} cluster workers, --threads ${threads}, ${slots} slots\n`)
+  print(`## ${basename(model)}, ${workers} cluster workers, --threads ${threads}, ${slots} slots\n`)
   await describeMachine()
   // Connections go to the workers in turn, so all workers have the model after this.
   for (let call = 0; call < 2 * Number(workers); call++)
     for (const side of [one, many]) await ask(side, { prompt: prompt(8), tokens: 1 })
-  sayModelProcesses()
+  printModelProcesses()
 
-  const chosen = { together: together(), restart: restart() }
+  const chosen = { streams: eightStreams(), restart: restart() }
   const sides = { ours: many, theirs: one, control: many }
   const guard = new IdleGuard([one.id, many.id])
   const samples = await takeRounds(Number(options.rounds), chosen, sides, guard)
@@ -53,19 +53,19 @@ async function startApp(workers) {
 }
 
 /** The target is one model process for all apps of the machine. */
-function sayModelProcesses() {
+function printModelProcesses() {
   if (!knowsProcesses) return
   const count = trees([one.id, many.id]).filter((process) =>
-    commandOf(process).some((part) => part.endsWith('/process/main.js')),
+    commandOf(process).some((part) => part.endsWith('/model-process/main.js')),
   ).length
-  say(
+  print(
     `${Number(workers) + 1} app processes, ${count} model ${count === 1 ? 'process' : 'processes'}, ${options.rounds} rounds\n`,
   )
 }
 
-function together() {
+function eightStreams() {
   const { run } = measures({ isTiny: isTinyModel(model), slots }).streams8
-  return { rows: { all: { label: '8 streams, tokens/s with their prompts', atLeast: 0.9 } }, run }
+  return { rows: { all: { label: '8 streams, tokens/s including prompts', atLeast: 0.9 } }, run }
 }
 
 function restart() {

@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLlm } from '@modelmount/core'
 import { IdleGuard } from './support/idle-guard.mjs'
-import { describeMachine, median, printTable, quartiles, say } from './support/measure.mjs'
+import { describeMachine, median, print, printTable, quartiles } from './support/measure.mjs'
 import { takeRounds } from './support/rounds.mjs'
 
 const { values: options } = parseArgs({
@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 })
 const { model: path, against, threads, rounds } = options
-if (!path) throw new Error('Say --model file.gguf, one that makes embeddings.')
+if (!path) throw new Error('Missing option: --model file.gguf, an embedding model')
 const model = basename(path, '.gguf')
 
 const textsAtOnce = 64
@@ -40,19 +40,19 @@ try {
   // Without the process id, the guard would count the other server's work as a disturbance.
   const guard = new IdleGuard(!theirs || pid ? [one.id, many.id, ...(pid ? [pid] : [])] : undefined)
 
-  say(`## ${basename(path)}, ${textsAtOnce} texts at a time\n`)
+  print(`## ${basename(path)}, ${textsAtOnce} texts per call\n`)
   await describeMachine()
-  if (!guard.isOn) say('WARNING: the idle guard is off.')
-  say('')
+  if (!guard.isOn) print('WARNING: the idle guard is off.')
+  print('')
   await compare(
-    `${threads} contexts of a thread each, and one`,
+    `${threads} contexts with one thread each, compared with one context`,
     { ours: many, theirs: one, control: many },
     guard,
   )
   if (theirs) {
     await compareVectors(many, theirs)
     await compare(
-      `${threads} threads, ours and the other server`,
+      `${threads} threads, ours compared with the other server`,
       { ours: many, theirs, control: many },
       guard,
     )
@@ -79,7 +79,7 @@ function embedOver(url) {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ model, input }),
     })
-    if (!response.ok) throw new Error(`The other server said: ${await response.text()}`)
+    if (!response.ok) throw new Error(`The other server failed: ${await response.text()}`)
     const { data } = await response.json()
     return data.toSorted((a, b) => a.index - b.index).map(({ embedding }) => embedding)
   }
@@ -92,7 +92,7 @@ async function compare(title, sides, guard) {
   )
   await Promise.all(Object.values(sides).map((side) => side.embed(textsOf(lengths[0]))))
   const samples = await takeRounds(Number(rounds), measures, sides, guard)
-  say(`### ${title}\n`)
+  print(`### ${title}\n`)
   const rows = Object.entries(samples).map(([name, taken]) => {
     const ratios = taken.map(({ ours, theirs }) => ours / theirs)
     const controls = taken.map(({ ours, control }) => control / ours)
@@ -108,7 +108,7 @@ async function compare(title, sides, guard) {
       median(controls).toFixed(2),
     ]
   })
-  printTable(['texts per second', 'the first', 'the second', 'ratio', 'half of the rounds', 'control'], rows)
+  printTable(['texts per second', 'first', 'second', 'ratio', 'quartiles', 'control'], rows)
 }
 
 async function rate(side, words) {
@@ -123,9 +123,9 @@ async function compareVectors(ours, theirs) {
     const texts = textsOf(words)
     const [own, other] = [await ours.embed(texts), await theirs.embed(texts)]
     const least = Math.min(...own.map((vector, index) => cosine(vector, other[index])))
-    say(`Least cosine of ${texts.length} texts of ${words} words: ${least.toFixed(6)}`)
+    print(`Lowest cosine similarity, ${texts.length} texts of ${words} words: ${least.toFixed(6)}`)
   }
-  say('')
+  print('')
 }
 
 function cosine(a, b) {

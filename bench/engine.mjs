@@ -8,7 +8,7 @@ import { ask, fingerprintOf, prompt, promptShape, toQuestion } from './support/a
 import { isTinyModel, measures } from './support/engine-measures.mjs'
 import { judge, report } from './support/engine-report.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
-import { describeMachine, say } from './support/measure.mjs'
+import { describeMachine, print } from './support/measure.mjs'
 import { takeRounds } from './support/rounds.mjs'
 import { serve } from './support/serve.mjs'
 
@@ -37,7 +37,7 @@ const { values: options } = parseArgs({
 const { against, model, threads, parallel, context } = options
 if (!against || !model)
   throw new Error(
-    'Say --against http://127.0.0.1:8080 and --model file.gguf, which that server has loaded, too.',
+    'Missing options: --against http://127.0.0.1:8080 and --model file.gguf. That server must have the same model.',
   )
 
 const { version } = createRequire(import.meta.url)('../packages/cli/package.json')
@@ -79,19 +79,19 @@ function choose(all) {
 async function sameWords(...sides) {
   const [ours, theirs] = [await promptShape(sides[0]), await promptShape(sides[1])]
   if (ours.frame !== theirs.frame || ours.perWord !== theirs.perWord)
-    say(`WARNING: prompts differ in tokens: ${JSON.stringify({ ours, theirs })}`)
+    print(`WARNING: prompts differ in tokens: ${JSON.stringify({ ours, theirs })}`)
   return (tokens) => Math.round((tokens - ours.frame) / ours.perWord)
 }
 
 async function describe(theirs, guard) {
   const computing = `${threads} ${threads === '1' ? 'thread' : 'threads'}`
-  say(`## ${basename(model)}, ${computing}, ${parallel} slots of ${context} tokens\n`)
+  print(`## ${basename(model)}, ${computing}, ${parallel} slots of ${context} tokens\n`)
   await describeMachine()
-  say(
-    `Modelmount ${version}; the other one calls itself ${await fingerprintOf(theirs)}; ${options.rounds} rounds`,
+  print(
+    `Modelmount ${version}; fingerprint of the other server: ${await fingerprintOf(theirs)}; ${options.rounds} rounds`,
   )
-  if (Number(options.rounds) < 7) say('WARNING: fewer than seven rounds are a look, not a result.')
+  if (Number(options.rounds) < 7) print('WARNING: fewer than seven rounds give no reliable result.')
   if (!guard.isOn)
-    say('WARNING: the idle guard is off. It needs /proc and --against-pid; see to it that nothing else runs.')
-  say('')
+    print('WARNING: the idle guard is off. It needs /proc and --against-pid. Run no other programs.')
+  print('')
 }

@@ -1,7 +1,7 @@
 // Compares greedy answers of the built-in model with those of llama-server, token by token.
 import { parseArgs } from 'node:util'
 import { modelPath } from '@modelmount/tiny-model'
-import { printTable, say } from './support/measure.mjs'
+import { print, printTable } from './support/measure.mjs'
 import { questions } from './support/questions.mjs'
 import { serve } from './support/serve.mjs'
 
@@ -15,7 +15,7 @@ const { values: options } = parseArgs({
   },
 })
 if (!options.against)
-  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${modelPath}`)
+  throw new Error(`Missing option: --against http://127.0.0.1:8080, a llama-server that serves ${modelPath}`)
 const theirUrl = options.against.replace(/\/$/, '')
 const limit = Number(options.tokens)
 
@@ -26,11 +26,11 @@ try {
   await server.stop()
 }
 
-async function compareAll(asked) {
+async function compareAll(prompts) {
   const results = []
-  for (const question of asked) {
+  for (const question of prompts) {
     const result = compare(question, await ours(question), await theirs(question))
-    if (result.prompt === -1 && result.answer !== -1) result.atOnce = await readAtOnce(result)
+    if (result.prompt === -1 && result.answer !== -1) result.atOnce = await evaluateAtOnce(result)
     results.push(result)
   }
   return results
@@ -46,25 +46,25 @@ function compare(question, mine, other) {
  * Lets llama-server evaluate all tokens before the difference as one prompt, and returns its log
  * probabilities of both tokens. Their change shows the size of rounding errors.
  */
-async function readAtOnce({ mine, other, answer }) {
+async function evaluateAtOnce({ mine, other, answer }) {
   const again = await complete([...other.prompt, ...other.answer.slice(0, answer)], 1)
-  return oddsOf(again.completion_probabilities[0], mine.answer[answer], other.answer[answer])
+  return logprobsOf(again.completion_probabilities[0], mine.answer[answer], other.answer[answer])
 }
 
 function report(results) {
   const equal = results.filter(({ isEqual }) => isEqual)
   const longest = Math.max(...results.map(({ mine }) => mine.prompt.length))
-  const said = results.reduce((sum, { mine }) => sum + mine.answer.length, 0)
-  say(`## Greedy answers of the built-in model, --threads ${options.threads}\n`)
-  say(`${results.length} prompts of up to ${longest} tokens, ${said} tokens of answers at temperature 0.`)
-  say(`${equal.length} of ${results.length} are equal, token by token.\n`)
+  const answerTokens = results.reduce((sum, { mine }) => sum + mine.answer.length, 0)
+  print(`## Greedy answers of the built-in model, --threads ${options.threads}\n`)
+  print(`${results.length} prompts of up to ${longest} tokens, ${answerTokens} answer tokens at temperature 0.`)
+  print(`${equal.length} of ${results.length} answers are equal, token by token.\n`)
   const rows = results
     .filter(({ isEqual }) => !isEqual)
     .map(({ question, mine, other, prompt, answer, atOnce = '' }) => [
       `${question.slice(0, 40).replaceAll('|', '\\|')} (${mine.prompt.length} tokens)`,
       prompt === -1 ? 'no' : `at ${prompt}: ${mine.prompt[prompt]} / ${other.prompt[prompt]}`,
       answer === -1 ? 'no' : `at ${answer}: ${mine.answer[answer]} / ${other.answer[answer]}`,
-      oddsOf(other.odds[answer], mine.answer[answer], other.answer[answer]),
+      logprobsOf(other.logprobs[answer], mine.answer[answer], other.answer[answer]),
       atOnce,
     ])
   if (rows.length > 0)
@@ -73,16 +73,16 @@ function report(results) {
         'prompt',
         'prompt differs',
         'answer differs (ours / theirs)',
-        'logprobs that theirs gives both',
-        'when it reads all before at once',
+        "llama-server's logprobs of both tokens",
+        'the same, after all earlier tokens in one prompt',
       ],
       rows,
     )
 }
 
 /** Log probabilities of the tokens. A tiny distance between them means that rounding decides. */
-function oddsOf({ top_logprobs: odds } = { top_logprobs: [] }, ...tokens) {
-  return tokens.map((token) => odds.find(({ id }) => id === token)?.logprob.toFixed(4) ?? '–').join(' / ')
+function logprobsOf({ top_logprobs: top } = { top_logprobs: [] }, ...tokens) {
+  return tokens.map((token) => top.find(({ id }) => id === token)?.logprob.toFixed(4) ?? '–').join(' / ')
 }
 
 /** Tokens of the prompt and of the answer, including the token that ended the answer. */
@@ -109,7 +109,7 @@ async function theirs(content) {
     parse_special: true,
   })
   const answer = await complete(tokens, limit)
-  return { prompt: tokens, answer: answer.tokens, odds: answer.completion_probabilities }
+  return { prompt: tokens, answer: answer.tokens, logprobs: answer.completion_probabilities }
 }
 
 function complete(prompt, most) {
@@ -130,7 +130,7 @@ async function post(url, body) {
     body: JSON.stringify(body),
   })
   if (response.ok) return response.json()
-  throw new Error(`${url} says ${response.status}: ${await response.text()}`)
+  throw new Error(`${url} responded with ${response.status}: ${await response.text()}`)
 }
 
 function firstDifference(left, right) {

@@ -9,10 +9,10 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { modelPath } from '@modelmount/tiny-model'
 import { ask, prompt, toQuestion } from './support/ask.mjs'
-import { percentile, whileAllSpeak } from './support/engine-measures.mjs'
+import { percentile, whileAllDecode } from './support/engine-measures.mjs'
 import { hostileInputs, withHostileTemplate } from './support/hostile-inputs.mjs'
 import { allowed, IdleGuard } from './support/idle-guard.mjs'
-import { describeMachine, median, printTable, quartiles, say, sayProgress } from './support/measure.mjs'
+import { describeMachine, median, print, printProgress, printTable, quartiles } from './support/measure.mjs'
 import { start } from './support/serve.mjs'
 
 const { values: options } = parseArgs({
@@ -31,38 +31,38 @@ const { values: options } = parseArgs({
   },
 })
 const { model, threads, json } = options
-if (!model) throw new Error('Say --model file.gguf')
+if (!model) throw new Error('Missing option: --model file.gguf')
 
 const streams = 8
 /** Pause between two hostile calls, in milliseconds. */
-const breath = 100
+const pauseMs = 100
 /** Time after which the server has ended an aborted hostile call, in milliseconds. */
-const rest = 1_000
+const settleMs = 1_000
 
 const folder = await mkdtemp(join(tmpdir(), 'hostile-'))
 const hostile = 'hostile'
 const file = join(folder, `${hostile}.gguf`)
 const app = await open()
 try {
-  const speaking = { ...toQuestion(model, Number(options.words)), url: app.url }
+  const target = { ...toQuestion(model, Number(options.words)), url: app.url }
   const kinds = choose({
     idle: {},
     template: sending(hostile, 'template'),
     schema: sending(hostile, 'schema'),
     grammar: sending(hostile, 'grammar'),
-    'own-schema': sending(speaking.model, 'schema'),
-    'own-grammar': sending(speaking.model, 'grammar'),
+    'own-schema': sending(target.model, 'schema'),
+    'own-grammar': sending(target.model, 'grammar'),
     control: {},
   })
   // Loads both models now, so that no sample includes the load.
-  await ask(speaking, { prompt: prompt(8), tokens: 1 })
+  await ask(target, { prompt: prompt(8), tokens: 1 })
   const { how } = await call({ model: hostile, messages: [{ role: 'user', content: 'Hello' }] })
-  if (how !== '200') throw new Error(`The other model says ${how}.`)
+  if (how !== '200') throw new Error(`The call of the other model failed: ${how}`)
 
-  say(`## ${streams} streams of ${basename(model)} beside hostile input, --threads ${threads}\n`)
+  print(`## ${streams} streams of ${basename(model)} during hostile input, --threads ${threads}\n`)
   await describeMachine()
-  const samples = await takeRounds(kinds, speaking, new IdleGuard([app.id]))
-  say(`${samples.idle.length} rounds, ${options.tokens} tokens for each stream\n`)
+  const samples = await takeRounds(kinds, target, new IdleGuard([app.id]))
+  print(`${samples.idle.length} rounds, ${options.tokens} tokens per stream\n`)
   reportGaps(samples)
   reportCalls(samples)
 } finally {
@@ -99,42 +99,42 @@ function choose(all) {
 }
 
 /** Each round begins with another kind. */
-async function takeRounds(kinds, speaking, guard) {
+async function takeRounds(kinds, target, guard) {
   const names = Object.keys(kinds)
   const samples = json && existsSync(json) ? JSON.parse(readFileSync(json, 'utf8')).samples : {}
   for (let round = 1; round <= Number(options.rounds); round++) {
     for (let turn = 0; turn < names.length; turn++) {
       const name = names[(round + turn) % names.length]
-      const { value, others } = await guard.take(() => sample(speaking, kinds[name]))
+      const { value, others } = await guard.take(() => sample(target, kinds[name]))
       samples[name] = [...(samples[name] ?? []), { ...value, others }]
     }
     if (json) writeFileSync(json, JSON.stringify({ options, samples }, null, 2))
-    sayProgress(`round ${round} of ${options.rounds}, ${guard.retakes} samples taken again so far`)
+    printProgress(`round ${round} of ${options.rounds}, ${guard.retakes} samples repeated so far`)
   }
   return samples
 }
 
 /** Sends the hostile calls only while all streams are generating. */
-async function sample(speaking, { next }) {
+async function sample(target, { next }) {
   const tokens = Number(options.tokens)
   const done = new AbortController()
   let begin
   const begun = new Promise((resolve) => {
     begin = resolve
   })
-  let silent = streams
+  let waiting = streams
   const onToken = (count) => {
-    if (count === 1 && --silent === 0) begin()
+    if (count === 1 && --waiting === 0) begin()
   }
-  const answers = Array.from({ length: streams }, () => ask(speaking, { prompt: prompt(8), tokens, onToken }))
+  const answers = Array.from({ length: streams }, () => ask(target, { prompt: prompt(8), tokens, onToken }))
   const oneEnded = Promise.race(answers).catch(() => {})
   const sent = Promise.race([begun, oneEnded]).then(() => (next ? send(next, done.signal) : []))
   await oneEnded
   done.abort()
   const calls = await sent
   await Promise.allSettled(answers)
-  await sleep(rest)
-  const { gaps, rate } = whileAllSpeak((await Promise.all(answers)).map(({ times }) => times))
+  await sleep(settleMs)
+  const { gaps, rate } = whileAllDecode((await Promise.all(answers)).map(({ times }) => times))
   return { longest: Math.max(...gaps), p99: percentile(gaps, 0.99), middle: median(gaps), rate, calls }
 }
 
@@ -145,7 +145,7 @@ async function send(next, signal) {
     const [what, fields] = next()
     const ended = await call(fields, signal).catch((error) => ({ how: String(error) }))
     if (!signal.aborted) calls.push({ what, ...ended })
-    await sleep(breath, undefined, { signal }).catch(() => {})
+    await sleep(pauseMs, undefined, { signal }).catch(() => {})
   }
   return calls
 }
@@ -165,26 +165,26 @@ async function call(fields, signal = null) {
 
 function reportGaps(samples) {
   const labels = {
-    idle: 'nothing',
+    idle: 'none',
     template: 'templates of another model',
     schema: 'schemas for another model',
     grammar: 'grammars for another model',
     'own-schema': 'schemas for the same model',
     'own-grammar': 'grammars for the same model',
-    control: 'nothing, once more (control)',
+    control: 'none, again (control)',
   }
   const longest = (name) => samples[name].map((sample) => sample.longest)
   printTable(
     [
-      'beside',
+      'hostile input',
       'longest gap, ms',
-      'half of the rounds',
+      'quartiles',
       'ratio',
-      'aim',
-      'p99, ms',
-      'median, ms',
+      'target',
+      'p99 gap, ms',
+      'median gap, ms',
       'tokens/s',
-      'counts',
+      'valid',
     ],
     Object.keys(labels)
       .filter((name) => name in samples)
@@ -203,7 +203,7 @@ function reportGaps(samples) {
           of('p99'),
           of('middle'),
           of('rate'),
-          others <= allowed ? 'yes' : `no: others used ${others.toFixed(2)} core`,
+          others <= allowed ? 'yes' : `no: other processes used ${others.toFixed(2)} core`,
         ]
       }),
   )
@@ -215,7 +215,7 @@ function reportCalls(samples) {
   )
   const inputs = new Set(sent.map(({ kind, what }) => `${what} (${kind})`))
   printTable(
-    ['', 'calls', 'ended with', 'ms, median', 'ms, longest'],
+    ['', 'calls', 'response', 'median ms', 'longest ms'],
     [...inputs].map((input) => {
       const calls = sent.filter(({ kind, what }) => `${what} (${kind})` === input)
       const times = calls.map(({ ms = Number.NaN }) => ms)
@@ -224,5 +224,5 @@ function reportCalls(samples) {
     }),
   )
   const wrong = sent.filter(({ how }) => !/^4\d\d \D/.test(how))
-  if (wrong.length > 0) say(`WARNING: ${wrong.length} calls were not refused as they have to be.\n`)
+  if (wrong.length > 0) print(`WARNING: ${wrong.length} calls did not end with a typed 4xx error.\n`)
 }

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createLlm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
-import { printTable, say } from './support/measure.mjs'
+import { print, printTable } from './support/measure.mjs'
 import { questions } from './support/questions.mjs'
 
 const { values: options } = parseArgs({
@@ -18,7 +18,7 @@ const { values: options } = parseArgs({
   },
 })
 if (!options.against)
-  throw new Error(`Say --against http://127.0.0.1:8080, a llama-server that serves ${options.model}`)
+  throw new Error(`Missing option: --against http://127.0.0.1:8080, a llama-server that serves ${options.model}`)
 const theirUrl = options.against.replace(/\/$/, '')
 const model = basename(options.model, '.gguf')
 const limit = Number(options.tokens)
@@ -36,7 +36,7 @@ try {
   for (const question of questions()) {
     const prompt = await promptOf(question)
     const result = compare(await ours(prompt, limit), await theirs(prompt, limit))
-    results.push({ question, ...result, again: await readAtOnce(prompt, result) })
+    results.push({ question, ...result, again: await evaluateAtOnce(prompt, result) })
   }
   report(results)
 } finally {
@@ -57,7 +57,7 @@ function compare(mine, other) {
  * For positions with a large difference, both servers evaluate all earlier tokens as one prompt. That runs
  * other kernels, so the change in a server's own log probabilities shows the size of rounding errors.
  */
-async function readAtOnce(prompt, { mine, other, distances }) {
+async function evaluateAtOnce(prompt, { mine, other, distances }) {
   const positions = new Set(distances.filter(isFar).map(({ at }) => at))
   const results = []
   for (const at of positions) {
@@ -92,30 +92,30 @@ function report(results) {
   const shared = all.filter(({ isShared }) => isShared)
   const positions = results.reduce((sum, { compared }) => sum + compared, 0)
   const different = results.filter(({ differs }) => differs !== -1)
-  say(`## Logprobs of ${model}, --threads ${options.threads}\n`)
-  say(`${results.length} prompts at temperature 0, ${positions} tokens with their ${count} likeliest.`)
-  say(`${different.length} answers differ in a token, and are compared up to it.`)
-  say(`${shared.length} of ${all.length} odds are told by both; the largest difference is ${largest(all)}.`)
+  print(`## Logprobs of ${model}, --threads ${options.threads}\n`)
+  print(`${results.length} prompts at temperature 0, ${positions} positions, the ${count} likeliest tokens of each.`)
+  print(`${different.length} answers differ in a token, and are compared up to that token.`)
+  print(`Both servers list ${shared.length} of ${all.length} logprobs. The largest difference is ${largest(all)}.`)
   const far = all.filter(isFar)
-  say(`${far.length} differences are above ${tolerance}.`)
+  print(`${far.length} differences are above ${tolerance}.`)
   const again = results.flatMap(({ question, again }) => again.map((one) => ({ question, ...one })))
   if (again.length === 0) return
   const apart = again.flatMap(({ question, apart }) => apart.map((one) => ({ question, ...one })))
   const theirOwn = again.flatMap(({ theirOwn }) => theirOwn)
-  say(`Of these ${again.length} tokens, with all before them read as one prompt, by both:`)
-  say(`the largest difference is ${largest(apart)}; ${apart.filter(isFar).length} are above ${tolerance}.`)
-  say(`By that the server's own odds move by up to ${largest(theirOwn)}.\n`)
-  print('One token after the other', far)
-  print('Read as one prompt', apart.filter(isFar))
+  print(`For ${again.length} of these positions, both servers evaluated all earlier tokens as one prompt.`)
+  print(`Then the largest difference is ${largest(apart)}, and ${apart.filter(isFar).length} are above ${tolerance}.`)
+  print(`This changed llama-server's own logprobs by up to ${largest(theirOwn)}.\n`)
+  printDifferences('Tokens evaluated one by one', far)
+  printDifferences('Tokens evaluated as one prompt', apart.filter(isFar))
 }
 
 function largest(distances) {
   return Math.max(...distances.map(({ distance }) => distance)).toFixed(6)
 }
 
-function print(title, distances) {
-  say(`### ${title}: differences above ${tolerance}\n`)
-  const name = (logprob) => logprob?.toFixed(4) ?? 'not told'
+function printDifferences(title, distances) {
+  print(`### ${title}: differences above ${tolerance}\n`)
+  const name = (logprob) => logprob?.toFixed(4) ?? 'not listed'
   printTable(
     ['prompt', 'position', 'token', 'ours', 'theirs', 'difference'],
     distances.map(({ question, at, id, left, right, distance }) => [
@@ -171,5 +171,5 @@ async function post(path, body) {
     body: JSON.stringify(body),
   })
   if (response.ok) return response.json()
-  throw new Error(`${path} says ${response.status}: ${await response.text()}`)
+  throw new Error(`${path} responded with ${response.status}: ${await response.text()}`)
 }

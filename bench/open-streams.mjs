@@ -5,9 +5,9 @@ import {
   describeMachine,
   median,
   percent,
+  print,
   printTable,
   quartiles,
-  say,
   startServer,
 } from './support/measure.mjs'
 
@@ -24,7 +24,7 @@ const contestants = [
   { label: 'bare Node handler, tokens from our engine', name: 'bare + engine' },
   { label: 'ours in Node', name: 'node' },
   { label: 'ours in Express', name: 'express' },
-  { label: 'ours in Express once more (control)', name: 'express' },
+  { label: 'ours in Express, again (control)', name: 'express' },
 ].map((contestant) => ({ ...contestant, results: [] }))
 
 await describeMachine()
@@ -57,7 +57,7 @@ async function measure(name) {
     const delay = await server.probe('delay')
     const cpu = ((await server.probe('cpu')) - cpuBefore) / (measureMs * 1_000)
     if (!open.every(({ bytes, closed }, index) => !closed && bytes > before[index]))
-      throw new Error(`Not all ${streams} streams of "${name}" were alive to the end.`)
+      throw new Error(`Some of the ${streams} streams of "${name}" ended or stalled.`)
 
     const busy = await server.probe('memory')
     return {
@@ -106,14 +106,14 @@ function report() {
   })
   const idle = median(contestants.flatMap(({ results }) => results.map(({ idleP99 }) => idleP99)))
 
-  say(`\n### ${streams} open streams, a token every 50 to 100 ms in each\n`)
-  const head = ['', 'RSS ratio', 'a stream', 'heap ratio', 'a stream', 'delay p99', 'half of the rounds']
-  printTable([...head, 'p50', 'max', 'CPU ratio', 'of one core'], rows)
-  say(`Delays are those of the server's event loop; with no stream open, p99 is ${idle.toFixed(1)} ms.\n`)
+  print(`\n### ${streams} open streams with a token every 50 to 100 ms each\n`)
+  const head = ['', 'RSS ratio', 'RSS per stream', 'heap ratio', 'heap per stream', 'delay p99', 'quartiles']
+  printTable([...head, 'delay p50', 'delay max', 'CPU ratio', 'CPU of one core'], rows)
+  print(`The delays are of the server's event loop. With no stream open, p99 is ${idle.toFixed(1)} ms.\n`)
   const controls = contestants.slice(-2).map(({ results }) => results)
   for (const key of ['rss', 'heap', 'p99', 'cpu']) {
     const [once, again] = controls.map((results) => median(results.map((result) => result[key])))
     const off = Math.abs(again / once - 1)
-    if (off > 0.1) say(`WARNING: the control is off by ${percent(off)} in ${key}; do not read more into it.`)
+    if (off > 0.1) print(`WARNING: the control differs by ${percent(off)} in ${key}, so smaller differences are noise.`)
   }
 }

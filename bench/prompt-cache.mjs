@@ -9,10 +9,10 @@ import {
   describeMachine,
   median,
   percent,
+  print,
+  printProgress,
   printTable,
   quartiles,
-  say,
-  sayProgress,
 } from './support/measure.mjs'
 
 const { values: options } = parseArgs({
@@ -33,7 +33,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
   },
 })
-if (!options.model) throw new Error('Say --model file.gguf')
+if (!options.model) throw new Error('Missing option: --model file.gguf')
 const model = basename(options.model, '.gguf')
 const attention = options['flash-attention']
 const [tokens, question, parallel] = [options.tokens, options.question, options.parallel].map(Number)
@@ -60,12 +60,12 @@ try {
   await llm.load(model)
   const guard = new IdleGuard([llm.loaded()[0].processId])
   const words = await wordsFor()
-  say(
+  print(
     `## Prompt cache: ${basename(options.model)}, ${options.threads} thread${options.threads === '1' ? '' : 's'}${attention ? `, flash attention ${attention}` : ''}\n`,
   )
   await describeMachine()
-  if (!guard.isOn) say('WARNING: the idle guard is off.')
-  say('')
+  if (!guard.isOn) print('WARNING: the idle guard is off.')
+  print('')
   if (options.only !== 'conversations') await compareWarm(words, guard)
   if (options.only !== 'warm') await compareConversations(words)
 } finally {
@@ -80,16 +80,16 @@ async function compareWarm(words, guard) {
     'warm, with a seed',
     'warm, from a file',
     'another tenant',
-    'one more (control)',
+    'one more tenant (control)',
   ]
   const samples = []
   for (let round = 1; round <= Number(options.rounds); round++) {
     const { value } = await guard.take(() => takeRound(words))
     samples.push(value)
-    sayProgress(`round ${round} of ${options.rounds}, ${guard.retakes} taken again so far`)
+    printProgress(`round ${round} of ${options.rounds}, ${guard.retakes} samples repeated so far`)
   }
   const { reads, prefix } = samples[0]
-  say(`### A beginning of ${prefix} tokens and a question of ${question}, ${samples.length} rounds\n`)
+  print(`### Cached prefix of ${prefix} tokens, question of ${question} tokens, ${samples.length} rounds\n`)
   const rows = names.map((name) => {
     const ratios = samples.map(({ times }) => times[name] / times.cold)
     const shown = (ratio) => `${(100 * ratio).toFixed(1)} %`
@@ -101,7 +101,7 @@ async function compareWarm(words, guard) {
       quartiles(ratios).map(shown).join(' – '),
     ]
   })
-  printTable(['first token', 'tokens read from the cache', 'takes', 'of cold', 'half of the rounds'], rows)
+  printTable(['first token', 'tokens read from the cache', 'time', 'relative to cold', 'quartiles'], rows)
 }
 
 /** Measures one round with a new text. */
@@ -124,7 +124,7 @@ async function takeRound(words) {
   await others()
   await measure('warm, from a file', ann)
   await measure('another tenant', ben)
-  await measure('one more (control)', eve)
+  await measure('one more tenant (control)', eve)
   return { times, reads, prefix: cold.usage.cacheWriteTokens['1h'] }
 }
 
@@ -144,7 +144,7 @@ async function compareConversations(words) {
     for (const [at, { text, question, seed }] of all.entries()) {
       const tenant = tenantOf(at)
       answers.push(await ask(text, { tenant, question, limit: answerTokens, ...(withSeed && { seed }) }))
-      sayProgress(`${name}: ${at + 1} of ${count}`)
+      printProgress(`${name}: ${at + 1} of ${count}`)
     }
     return answers
   }
@@ -152,7 +152,7 @@ async function compareConversations(words) {
   const first = await around('first', () => app)
   const greedy = await around('again', () => app)
   const seeded = await around('again, with a seed', () => app, true)
-  const { bytes, files } = kept()
+  const { bytes, files } = cachedStates()
   const cold = await around('cold, with a seed', unique, true)
 
   const [{ usage }] = first
@@ -164,19 +164,19 @@ async function compareConversations(words) {
   const hits = warm.flatMap((answer, at) => (isHit(answer, at) ? [answer.ms / colds[at].ms] : []))
   const isSame = (one, other) => one.tokens.join() === other.tokens.join()
   const same = (some, others) => some.filter((one, at) => isSame(one, others[at])).length
-  say(`### ${count} conversations in ${parallel} places, each begins with ${prefix} tokens\n`)
+  print(`### ${count} conversations in ${parallel} slots, each with a prefix of ${prefix} tokens\n`)
   printTable(
     ['', ''],
     [
       ['hits', `**${percent(hits.length / warm.length)}** of ${warm.length}`],
       [
-        'first token of a hit, of cold',
-        `**${percent(median(hits))}**, half of them ${quartiles(hits).map(percent).join(' – ')}, at most ${percent(Math.max(...hits))}`,
+        'first token of a hit, relative to cold',
+        `**${percent(median(hits))}**, quartiles ${quartiles(hits).map(percent).join(' – ')}, at most ${percent(Math.max(...hits))}`,
       ],
       ['first token, cold', `${median(colds.map(({ ms }) => ms)).toFixed(0)} ms`],
-      ['answers as cold, at temperature 0', `**${same(greedy, first)}** of ${count}`],
-      ['answers as cold, at temperature 1 with a seed', `**${same(seeded, cold)}** of ${count}`],
-      ['kept before the cold runs', `${files} states, ${(bytes / 1e9).toFixed(2)} GB of ${options.budget}`],
+      ['answers equal to cold ones, temperature 0', `**${same(greedy, first)}** of ${count}`],
+      ['answers equal to cold ones, temperature 1 with a seed', `**${same(seeded, cold)}** of ${count}`],
+      ['cached before the last cold calls', `${files} states, ${(bytes / 1e9).toFixed(2)} GB of ${options.budget}`],
     ],
   )
 }
@@ -239,7 +239,7 @@ function unique() {
 }
 
 /** Number and bytes of the cached states on the RAM disk. 0 without a RAM disk. */
-function kept() {
+function cachedStates() {
   const ramDisk = '/dev/shm'
   const [{ processId }] = llm.loaded()
   const names = existsSync(ramDisk) ? readdirSync(ramDisk) : []

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startDockerRegistry } from '../test/support/docker-registry.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
-import { describeMachine, median, printTable, quartiles, say } from './support/measure.mjs'
+import { describeMachine, median, print, printTable, quartiles } from './support/measure.mjs'
 import { takeRounds } from './support/rounds.mjs'
 
 const { values: options } = parseArgs({
@@ -29,10 +29,10 @@ try {
     control: { seconds: () => pull(large) },
   }
   const guard = new IdleGuard([registry.processId])
-  say(`## A blob of ${megabytes} MB, from docker-registry on this machine\n`)
+  print(`## A blob of ${megabytes} MB, from docker-registry on this machine\n`)
   await describeMachine()
-  if (!guard.isOn) say('WARNING: the idle guard is off.')
-  say('')
+  if (!guard.isOn) print('WARNING: the idle guard is off.')
+  print('')
   // Warms up the page cache: the first read comes from the disk.
   await pipe(large)
   await pull(small)
@@ -43,7 +43,7 @@ try {
   const controls = taken.map(({ ours, control }) => control / ours)
   const rate = (side) => `${Math.round(megabytes / median(taken.map((sample) => sample[side])))} MB/s`
   printTable(
-    ['', 'ours', 'curl, tee and sha256sum', 'ratio', 'half of the rounds', 'control'],
+    ['', 'ours', 'curl, tee and sha256sum', 'ratio', 'quartiles', 'control'],
     [
       [
         'throughput',
@@ -59,7 +59,7 @@ try {
   )
   const peak = ({ name }) => `${Math.round(Math.max(...peaks[name]))} MB`
   printTable(
-    ['most memory of the process that pulls', ''],
+    ['peak memory of the pulling process', ''],
     [
       [`${megabytes / 10} MB`, peak(small)],
       [`${megabytes} MB`, peak(large)],

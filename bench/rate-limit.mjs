@@ -4,12 +4,12 @@ import { EventEmitter } from 'node:events'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { rateLimit } from '@modelmount/express'
 import { rateLimit as theirs } from 'express-rate-limit'
-import { say, sayProgress } from './support/measure.mjs'
+import { print, printProgress } from './support/measure.mjs'
 
 const rounds = 21
 const checks = 40_000
 const clients = 10_000
-const aim = 1.5
+const target = 1.5
 
 // The limits reject no request. Reservations are settled when the response closes.
 const generous = { requestsPerMinute: 1_000_000 }
@@ -24,12 +24,12 @@ const sides = {
   }),
   'ours, requests': await ours(generous),
   'ours, requests and tokens': await ours({ ...generous, tokensPerMinute: 1_000_000 }),
-  'ours, requests, tokens and calls at once': await ours({
+  'ours, requests, tokens and concurrent calls': await ours({
     ...generous,
     tokensPerMinute: 1_000_000,
     concurrent: 1_000,
   }),
-  'express-rate-limit once more (control)': theirs({
+  'express-rate-limit, again (control)': theirs({
     windowMs: 60_000,
     limit: 1_000_000,
     legacyHeaders: false,
@@ -76,21 +76,21 @@ for (let round = -2; round < rounds; round++) {
     // The first rounds warm up.
     if (round >= 0) samples[name].push(value)
   }
-  if (round >= 0) sayProgress(`round ${round + 1} of ${rounds}`)
+  if (round >= 0) printProgress(`round ${round + 1} of ${rounds}`)
 }
 
 const sorted = (values) => [...values].sort((a, b) => a - b)
 const at = (values, share) => sorted(values)[Math.floor(share * (values.length - 1))]
 const base = samples['express-rate-limit']
-say('|  | ratio | half of the rounds | a check |\n| --- | --: | --: | --: |')
+print('|  | ratio | quartiles | per check |\n| --- | --: | --: | --: |')
 for (const [name, values] of Object.entries(samples)) {
   const ratios = values.map((value, round) => value / base[round])
   const [low, middle, high] = [0.25, 0.5, 0.75].map((share) => at(ratios, share).toFixed(2))
-  say(`| ${name} | **${middle}** | ${low} – ${high} | ${at(values, 0.5).toFixed(2)} µs |`)
+  print(`| ${name} | **${middle}** | ${low} – ${high} | ${at(values, 0.5).toFixed(2)} µs |`)
 }
 const ratio = at(
   samples['ours, requests'].map((value, round) => value / base[round]),
   0.5,
 )
-say(`\nThe aim is ${aim} for the same limit, which is that of requests: ${ratio <= aim ? 'kept' : 'missed'}.`)
-process.exitCode = ratio <= aim ? 0 : 1
+print(`\nTarget for the limit of requests: a ratio of at most ${target}, ${ratio <= target ? 'met' : 'missed'}.`)
+process.exitCode = ratio <= target ? 0 : 1

@@ -1,6 +1,6 @@
 // Compares the CPU time per streamed token of our server with that of a hand-written handler.
 import { openConnection } from './support/client.mjs'
-import { describeMachine, median, printTable, quartiles, say, startServer } from './support/measure.mjs'
+import { describeMachine, median, print, printTable, quartiles, startServer } from './support/measure.mjs'
 
 const tokens = 512
 const connections = 4
@@ -13,7 +13,7 @@ const contestants = [
   { label: 'bare Node handler, tokens from our engine', name: 'bare + engine' },
   { label: 'ours in Node', name: 'node' },
   { label: 'ours in Express', name: 'express' },
-  { label: 'ours in Express once more (control)', name: 'express' },
+  { label: 'ours in Express, again (control)', name: 'express' },
 ]
 
 await describeMachine()
@@ -76,7 +76,7 @@ function assertSameBytes(runners) {
   const [first] = bodies
   for (const [index, body] of bodies.entries()) {
     if (body !== first || body.split('"content"').length !== tokens + 2)
-      throw new Error(`"${runners[index].label}" writes something else:\n${body.slice(0, 1_000)}`)
+      throw new Error(`"${runners[index].label}" sent other frames than "${runners[0].label}":\n${body.slice(0, 1_000)}`)
   }
 }
 
@@ -93,11 +93,11 @@ function report(title, runners) {
       `${median(results).toFixed(2)} µs`,
     ]
   })
-  say(`\n### CPU of the server per token: ${title}\n`)
-  printTable(['', 'ratio', 'half of the rounds', 'per token'], rows)
+  print(`\n### CPU of the server per token: ${title}\n`)
+  printTable(['', 'ratio', 'quartiles', 'per token'], rows)
 
   const [once, again] = runners.slice(-2).map(({ results }) => median(results))
   const off = Math.abs(again / once - 1)
   if (off > 0.1)
-    say(`WARNING: the control is off by ${Math.round(off * 100)} %; run it again on a quieter machine.\n`)
+    print(`WARNING: the control differs by ${Math.round(off * 100)} %. Repeat the benchmark on an idle machine.\n`)
 }

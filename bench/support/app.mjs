@@ -7,42 +7,42 @@ import express from 'express'
 
 const { workers, ...options } = JSON.parse(process.argv[2])
 
-if (workers > 0 && cluster.isPrimary) lead()
-else await work()
+if (workers > 0 && cluster.isPrimary) startWorkers()
+else await startApp()
 
-function lead() {
+function startWorkers() {
   let listening = 0
   cluster.on('listening', (_worker, { port }) => {
-    if (++listening === workers) announce(port)
+    if (++listening === workers) printAddress(port)
   })
   for (let worker = 0; worker < workers; worker++) cluster.fork()
   cluster.on('exit', () => {
     if (Object.keys(cluster.workers).length === 0) process.exit()
   })
-  whenLeft(() => {
+  onShutdown(() => {
     for (const worker of Object.values(cluster.workers)) worker.kill()
   })
 }
 
-async function work() {
+async function startApp() {
   const llm = await createLlm(options)
   const server = express()
     .use(llmRouter(llm))
     .listen(0, '127.0.0.1', () => {
-      if (cluster.isPrimary) announce(server.address().port)
+      if (cluster.isPrimary) printAddress(server.address().port)
     })
-  whenLeft(async () => {
+  onShutdown(async () => {
     await llm.close()
     process.exit()
   })
 }
 
-function announce(port) {
+function printAddress(port) {
   process.stdout.write(`Listening on http://127.0.0.1:${port}\n`)
 }
 
-/** Calls `leave` on SIGTERM, or when the benchmark has ended. */
-function whenLeft(leave) {
-  process.once('SIGTERM', leave)
-  process.once('disconnect', leave)
+/** Calls `stop` on SIGTERM, or when the benchmark has ended. */
+function onShutdown(stop) {
+  process.once('SIGTERM', stop)
+  process.once('disconnect', stop)
 }

@@ -42,7 +42,7 @@ export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken 
     onToken(times.length)
   }
   if (reason !== 'length' || times.length !== tokens)
-    throw new Spoilt(`${url} said ${times.length} of ${tokens} tokens and ended with "${reason}".`)
+    throw new Spoilt(`${url} sent ${times.length} of ${tokens} tokens and ended with "${reason}".`)
   return { first: times[0] - startedAt, times, promptTokens: usage.prompt_tokens, fingerprint }
 }
 
@@ -72,7 +72,7 @@ async function post(url, body) {
   const [response] = await once(sent, 'response')
   response.setEncoding('utf8')
   if (response.statusCode === 200) return response
-  throw new Error(`${url} says ${response.statusCode}: ${(await response.toArray()).join('')}`)
+  throw new Error(`${url} responded with ${response.statusCode}: ${(await response.toArray()).join('')}`)
 }
 
 async function* events(response) {
@@ -87,7 +87,7 @@ async function* events(response) {
       if (data && data !== '[DONE]') yield JSON.parse(data)
     }
   }
-  if (!ended) throw new Spoilt('An answer broke off.')
+  if (!ended) throw new Spoilt('A stream ended without [DONE].')
 }
 
 const known = 'river stone cloud table window engine number paper green yellow garden bridge market'.split(

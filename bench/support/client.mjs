@@ -20,7 +20,7 @@ const lastChunk = Buffer.from('\r\n0\r\n\r\n')
 export async function openConnection(port) {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
-  const asking = request(port)
+  const bytes = request(port)
   let answer
 
   socket.on('data', (data) => {
@@ -35,7 +35,7 @@ export async function openConnection(port) {
       new Promise((resolve, reject) => {
         if (socket.destroyed) reject(new Error('The server has closed the connection.'))
         answer = { pieces: [], resolve, reject }
-        socket.write(asking)
+        socket.write(bytes)
       }),
     close: () => socket.destroy(),
   }

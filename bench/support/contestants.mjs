@@ -16,21 +16,21 @@ const delays = Array.from({ length: 51 }, (_, index) => 50 + index)
 export const contestants = {
   /** A hand-written handler with the least possible work. Its tokens are in an array. */
   bare: ({ tokens, pace }) => {
-    const said = textsOf(tokens)
+    const texts = textsOf(tokens)
     const delayMs = turns(delays)
     return serveByHand((res, frames) => {
       let index = 0
       const finish = () => res.end(frames.end())
-      const write = () => res.write(frames.text(said[index++]))
+      const write = () => res.write(frames.text(texts[index++]))
       res.write(frames.start())
 
       if (pace === 'timer') {
-        const timer = setInterval(() => (index < said.length ? write() : finish()), delayMs())
+        const timer = setInterval(() => (index < texts.length ? write() : finish()), delayMs())
         res.once('close', () => clearInterval(timer))
         return
       }
       const step = () => {
-        while (index < said.length) {
+        while (index < texts.length) {
           if (!write()) return res.once('drain', step)
           if (pace === 'turn') return setImmediate(step)
         }
@@ -44,17 +44,17 @@ export const contestants = {
   'bare + engine': (script) => {
     const engine = engineFor(script)
     return serveByHand(async (res, frames, request) => {
-      const left = new AbortController()
-      res.once('close', () => left.abort())
-      const asked = {
+      const disconnected = new AbortController()
+      res.once('close', () => disconnected.abort())
+      const engineRequest = {
         model: request.model,
         input: { kind: 'chat', messages: request.messages },
         sampling: {},
       }
-      for await (const event of engine.generate(asked, { signal: left.signal })) {
+      for await (const event of engine.generate(engineRequest, { signal: disconnected.signal })) {
         if (event.type === 'end') res.end(frames.end())
         else if (!res.write(event.type === 'start' ? frames.start() : frames.text(event.text)))
-          await once(res, 'drain', { signal: left.signal }).catch(() => {})
+          await once(res, 'drain', { signal: disconnected.signal }).catch(() => {})
       }
     })
   },

@@ -43,21 +43,21 @@ const firstTokens = ({ isTiny }) => ({
 function streams(count, { isTiny, slots }) {
   const label = (what) => `${count} ${count === 1 ? 'stream' : 'streams'}, ${what}`
   const tokens = scaled(streamTokens[count], isTiny)
-  const together = count === 1 ? 0.95 : 0.97
+  const target = count === 1 ? 0.95 : 0.97
   return {
     rows: {
       ...(!isTiny &&
-        count <= slots && { rate: { label: label('tokens/s while all speak'), atLeast: together } }),
+        count <= slots && { rate: { label: label('tokens/s while all decode'), atLeast: target } }),
       all: {
-        label: label('tokens/s with their prompts'),
-        ...(!isTiny && count > 1 && count <= slots && { atLeast: together }),
+        label: label('tokens/s including prompts'),
+        ...(!isTiny && count > 1 && count <= slots && { atLeast: target }),
       },
       ...((count === 1 || count === 4) && {
         gap: { label: label('gap between tokens, median, ms') },
         longGap: { label: label('gap between tokens, p99, ms') },
       }),
       ...(count === 8 && {
-        cpu: { label: label('CPU seconds for 1,000 tokens'), ...(isTiny && { atMost: 1.25 }) },
+        cpu: { label: label('CPU seconds per 1,000 tokens'), ...(isTiny && { atMost: 1.25 }) },
       }),
     },
     run: async (side) => {
@@ -67,7 +67,7 @@ function streams(count, { isTiny, slots }) {
         Array.from({ length: count }, () => ask(side, { prompt: shortPrompt(), tokens })),
       )
       const seconds = (performance.now() - startedAt) / 1_000
-      const { rate, gaps } = whileAllSpeak(answers.map(({ times }) => times))
+      const { rate, gaps } = whileAllDecode(answers.map(({ times }) => times))
       return {
         rate,
         all: (count * tokens) / seconds,
@@ -82,7 +82,7 @@ function streams(count, { isTiny, slots }) {
 const prompts = ({ isTiny, wordsFor }) => ({
   rows: {
     ...toRows(promptLengths, (length) => ({
-      [`first${length}`]: { label: `first token behind ${length} tokens, ms` },
+      [`first${length}`]: { label: `first token of a prompt of ${length} tokens, ms` },
     })),
     ...toRows(promptLengths.slice(1), (length) => ({
       [`prefill${length}`]: {
@@ -90,12 +90,15 @@ const prompts = ({ isTiny, wordsFor }) => ({
         ...(!isTiny && { atLeast: 0.95 }),
       },
     })),
-    again: { label: `${longest} tokens once more, % of the first time`, ...(!isTiny && { oursAtMost: 2 }) },
+    again: {
+      label: `prompt of ${longest} tokens again, % of the first time`,
+      ...(!isTiny && { oursAtMost: 2 }),
+    },
     seeded: {
-      label: `${longest} tokens once more, with a seed, % of the first time`,
+      label: `prompt of ${longest} tokens again, with a seed, % of the first time`,
       ...(!isTiny && { oursAtMost: 8 }),
     },
-    other: { label: `${longest} tokens with another end, % of the first time` },
+    other: { label: `prompt of ${longest} tokens with another end, % of the first time` },
   },
   run: async (side) => {
     const numbers = {}
@@ -121,28 +124,28 @@ const prompts = ({ isTiny, wordsFor }) => ({
 const fairness = ({ isTiny, wordsFor }) => ({
   rows: {
     gap: {
-      label: `longest gap of a stream beside ${longest} tokens of prompt, ms`,
+      label: `longest gap of a stream during another prompt of ${longest} tokens, ms`,
       ...(!isTiny && { atMost: 0.12 }),
     },
-    first: { label: 'first token of that prompt, ms', ...(!isTiny && { atMost: 1.15 }) },
+    first: { label: 'first token of the other prompt, ms', ...(!isTiny && { atMost: 1.15 }) },
   },
   run: async (side) => {
-    let cameAt = 0
-    let come
-    const coming = new Promise((resolve) => {
-      come = resolve
+    let sentAt = 0
+    let start
+    const started = new Promise((resolve) => {
+      start = resolve
     })
     const onToken = (count) => {
-      if (count === 10) come()
+      if (count === 10) start()
     }
-    const stream = ask(side, { prompt: shortPrompt(), tokens: scaled(80, isTiny), onToken }).finally(come)
-    const other = coming.then(() => {
-      cameAt = performance.now()
+    const stream = ask(side, { prompt: shortPrompt(), tokens: scaled(80, isTiny), onToken }).finally(start)
+    const other = started.then(() => {
+      sentAt = performance.now()
       return ask(side, { prompt: prompt(wordsFor(longest)), tokens: 4 })
     })
     const [{ times }, { first }] = await allOf([stream, other])
     const during = gapsOf(times).filter(
-      (_, index) => times[index + 1] > cameAt && times[index] < cameAt + first,
+      (_, index) => times[index + 1] > sentAt && times[index] < sentAt + first,
     )
     return { gap: Math.max(...during), first }
   },
@@ -150,15 +153,15 @@ const fairness = ({ isTiny, wordsFor }) => ({
 
 const calls = ({ isTiny }) => ({
   rows: {
-    each: { label: '16 short calls at a time, ms for each' },
-    delay: { label: 'delay of the event loop meanwhile, p99, ms', oursAtMost: 20 },
+    each: { label: '16 concurrent short calls, ms per call' },
+    delay: { label: 'event loop delay during short calls, p99, ms', oursAtMost: 20 },
     memory: { label: 'memory of all processes, MB' },
   },
   run: async (side) => {
     const count = scaled(32, isTiny)
-    let left = count
+    let remaining = count
     const caller = async () => {
-      while (left-- > 0) await ask(side, { prompt: shortPrompt(), tokens: 4 })
+      while (remaining-- > 0) await ask(side, { prompt: shortPrompt(), tokens: 4 })
     }
     await side.probe?.('watch')
     const startedAt = performance.now()
@@ -186,7 +189,7 @@ const toRows = (items, toRow) => Object.assign({}, ...items.map(toRow))
 const usedBy = ({ roots }, measure) => (roots ? measure(trees(roots)) : Number.NaN)
 
 /** Uses the time from the start of the last answer to the end of the first one. */
-export function whileAllSpeak(all) {
+export function whileAllDecode(all) {
   const from = Math.max(...all.map((times) => times[0]))
   const to = Math.min(...all.map((times) => times.at(-1)))
   const gaps = all.flatMap((times) => gapsOf(times.filter((time) => time >= from && time <= to)))

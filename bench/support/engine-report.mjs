@@ -1,7 +1,7 @@
 // Report of the engine benchmark: ratios with their controls, and whether a row counts.
 import { promptLengths, streamCounts } from './engine-measures.mjs'
 import { allowed } from './idle-guard.mjs'
-import { median, printTable, quartiles, say } from './measure.mjs'
+import { median, print, printTable, quartiles } from './measure.mjs'
 
 /** Bounds of the ratio between two runs of our server. Beyond them, the row measures noise. */
 const control = { least: 0.95, most: 1.05 }
@@ -22,7 +22,7 @@ export const judge = (measures, samples) =>
       const others = Math.max(...rounds.map((round) => round.others))
       const doubts = [
         ...(noise >= control.least && noise <= control.most ? [] : ['control']),
-        ...(others <= allowed ? [] : [`others used ${others.toFixed(2)} core`]),
+        ...(others <= allowed ? [] : [`other processes used ${others.toFixed(2)} core`]),
       ]
       return [{ name: `${measure}.${number}`, ...row, ours, theirs, again, ratio, noise, others, doubts }]
     }),
@@ -31,25 +31,25 @@ export const judge = (measures, samples) =>
 /** Prints the rows. The second argument names the two sides. */
 export function report(rows, [mine, other]) {
   printTable(
-    ['', mine, other, `${mine} / ${other}`, 'half of the rounds', 'control', 'aim', 'counts'],
+    ['', mine, other, `${mine} / ${other}`, 'quartiles', 'control', 'target', 'valid'],
     rows.map(toCells),
   )
-  printGrowth('calls at a time', 'ms for each token', rows, streamCounts, (count) => [
+  printGrowth('concurrent calls', 'ms per token', rows, streamCounts, (count) => [
     `streams${count}.all`,
     (rate) => 1_000 / rate,
   ])
-  printGrowth('tokens of prompt', 'ms to the first token', rows, promptLengths, (length) => [
+  printGrowth('prompt tokens', 'ms to the first token', rows, promptLengths, (length) => [
     `prompts.first${length}`,
     (ms) => ms,
   ])
-  sayMemory(rows)
-  const counting = rows.filter(({ doubts }) => doubts.length === 0)
-  const missed = counting.filter((row) => isMet(row) === false)
-  say(
-    `${counting.length} of ${rows.length} rows count: a control within ${control.least} – ${control.most}, and others used no more than ${allowed} core.`,
+  printMemory(rows)
+  const valid = rows.filter(({ doubts }) => doubts.length === 0)
+  const missed = valid.filter((row) => isMet(row) === false)
+  print(
+    `${valid.length} of ${rows.length} rows are valid: the control is within ${control.least} – ${control.most}, and other processes used at most ${allowed} core.`,
   )
-  say(`Of those that count, ${missed.length} miss their aim${missed.length > 0 ? ':\n' : '.'}`)
-  for (const { label } of missed) say(`- ${label}`)
+  print(`Valid rows that miss their target: ${missed.length}${missed.length > 0 ? '\n' : ''}`)
+  for (const { label } of missed) print(`- ${label}`)
 }
 
 function toCells(row) {
@@ -63,15 +63,15 @@ function toCells(row) {
     isCompared ? `**${ratio.toFixed(3)}**` : '–',
     isCompared ? `${low.toFixed(2)} – ${high.toFixed(2)}` : '–',
     noise.toFixed(3),
-    aimOf(row),
+    targetOf(row),
     doubts.length === 0 ? 'yes' : `no: ${doubts.join(', ')}`,
   ]
 }
 
-function aimOf(row) {
+function targetOf(row) {
   const { atLeast, atMost, oursAtMost } = row
-  const aim = atLeast ? `≥ ${atLeast}` : atMost ? `≤ ${atMost}` : oursAtMost ? `≤ ${oursAtMost} itself` : ''
-  return isMet(row) === false ? `${aim} (missed)` : aim
+  const target = atLeast ? `≥ ${atLeast}` : atMost ? `≤ ${atMost}` : oursAtMost ? `ours ≤ ${oursAtMost}` : ''
+  return isMet(row) === false ? `${target} (missed)` : target
 }
 
 /** `undefined` if the row has no target, or the other side has no number. */
@@ -103,12 +103,12 @@ function printGrowth(size, cost, rows, sizes, find) {
   )
 }
 
-function sayMemory(rows) {
+function printMemory(rows) {
   const memory = rows.find(({ name }) => name === 'calls.memory')
   if (!memory) return
   const { ours, again, theirs } = memory
   const change = (values) => `${rounded(values[0])} → ${rounded(values.at(-1))} MB`
-  say(
+  print(
     `Memory from the first round to the last: ours ${change(ours.map((value, round) => Math.max(value, again[round])))}, theirs ${change(theirs)}.\n`,
   )
 }

@@ -18,9 +18,9 @@ const endings = {
 
 /** Other messages get a normal answer. */
 const template = [
-  '{% set said = messages[0].content %}',
-  ...Object.entries(endings).map(([said, ending]) => `{% if said == "${said}" %}${ending}{% endif %}`),
-  '{{ said }}',
+  '{% set text = messages[0].content %}',
+  ...Object.entries(endings).map(([text, ending]) => `{% if text == "${text}" %}${ending}{% endif %}`),
+  '{{ text }}',
 ].join('')
 
 /**
@@ -48,16 +48,16 @@ const choices = Object.fromEntries(
 )
 const schemas = {
   '10,000 properties': { type: 'object', properties },
-  'a pattern that explodes': { type: 'string', pattern: '^(a|b)*a(a|b){200}$' },
-  'a reference to itself': { $ref: '#' },
-  '100 choices inside each other': { $ref: '#/$defs/c0', $defs: choices },
+  'a pattern with a huge automaton': { type: 'string', pattern: '^(a|b)*a(a|b){200}$' },
+  'a schema that refers to itself': { $ref: '#' },
+  '100 nested choices': { $ref: '#/$defs/c0', $defs: choices },
 }
 
 const grammars = {
-  'groups 9,000 deep': `root ::= ${'('.repeat(9_000)}"a"${')'.repeat(9_000)}`,
+  '9,000 nested groups': `root ::= ${'('.repeat(9_000)}"a"${')'.repeat(9_000)}`,
   '20,000 alternatives': `root ::= ${times(20_000, (index) => `"${index}"`).join(' | ')}`,
   'a billion repetitions': 'root ::= ((("a"){1000}){1000}){1000}',
-  '9,000 rules that begin with each other': [
+  'a chain of 9,000 rules': [
     'root ::= r0',
     ...times(9_000, (index) => `r${index} ::= r${index + 1}`),
     'r9000 ::= "a"',
@@ -67,7 +67,7 @@ const grammars = {
 
 /** Fields of hostile requests, by kind and by name. */
 export const hostileInputs = {
-  template: toFields(endings, (said) => ({ messages: [{ role: 'user', content: said }] })),
+  template: toFields(endings, (text) => ({ messages: [{ role: 'user', content: text }] })),
   schema: toFields(schemas, (name) => ({
     response_format: { type: 'json_schema', json_schema: { name: 'hostile', schema: schemas[name] } },
   })),

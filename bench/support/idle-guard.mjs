@@ -27,7 +27,7 @@ export class IdleGuard {
     let spoilt
     for (let attempt = 0; attempt < attempts; attempt++) {
       if (attempt > 0) this.retakes++
-      const before = this.#look()
+      const before = this.#measure()
       try {
         const value = await sample()
         const others = this.#othersSince(before)
@@ -42,14 +42,14 @@ export class IdleGuard {
     return best
   }
 
-  #look() {
+  #measure() {
     if (!this.isOn) return undefined
     return { at: performance.now(), busy: busySeconds(), own: cpuSeconds(trees(this.#roots)) }
   }
 
   #othersSince(before) {
     if (!before) return 0
-    const { at, busy, own } = this.#look()
+    const { at, busy, own } = this.#measure()
     return Math.max(0, (busy - before.busy - (own - before.own)) / ((at - before.at) / 1_000))
   }
 }

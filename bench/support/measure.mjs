@@ -36,10 +36,10 @@ export async function startServer(contestant, script, execArgv = []) {
   }
 }
 
-export const say = (text) => process.stdout.write(`${text}\n`)
+export const print = (text) => process.stdout.write(`${text}\n`)
 
 /** Writes to stderr, so that progress is not a part of the results. */
-export const sayProgress = (text) => process.stderr.write(`${text}\n`)
+export const printProgress = (text) => process.stderr.write(`${text}\n`)
 
 /**
  * Prints the machine. Warns if other processes use it, measured for two seconds while this process is idle.
@@ -50,9 +50,9 @@ export async function describeMachine() {
   const after = cpuTimes()
   const busy = 1 - (after.idle - before.idle) / (after.all - before.all)
   const cpus = os.cpus()
-  say(`Node ${process.versions.node}, ${os.platform()}, ${cpus.length} x ${cpus[0]?.model.trim()}`)
+  print(`Node ${process.versions.node}, ${os.platform()}, ${cpus.length} x ${cpus[0]?.model.trim()}`)
   if (busy > 0.05)
-    say(`WARNING: the machine is ${percent(busy)} busy with other things; do not trust what follows.`)
+    print(`WARNING: other processes use ${percent(busy)} of the machine. The results are not reliable.`)
 }
 
 function cpuTimes() {
@@ -79,8 +79,8 @@ export function quartiles(values) {
 /** Prints a Markdown table, which can be copied into the README. */
 export function printTable(head, rows) {
   const lines = [head, head.map((_, column) => (column === 0 ? '---' : '--:')), ...rows]
-  for (const cells of lines) say(`| ${cells.join(' | ')} |`)
-  say('')
+  for (const cells of lines) print(`| ${cells.join(' | ')} |`)
+  print('')
 }
 
 export const percent = (share) => `${Math.round(share * 100)} %`

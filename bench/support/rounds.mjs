@@ -1,5 +1,5 @@
 // Rounds of measurements. Within a round, the sides take turns.
-import { sayProgress } from './measure.mjs'
+import { printProgress } from './measure.mjs'
 
 /**
  * Returns, by measure and round, the numbers of each side and how many cores other processes used.
@@ -12,7 +12,7 @@ export async function takeRounds(count, measures, sides, guard) {
       const { value, others } = await guard.take(() => inTurns(run, sides, round))
       samples[name].push({ ...value, others })
     }
-    sayProgress(`round ${round} of ${count}, ${guard.retakes} samples taken again so far`)
+    printProgress(`round ${round} of ${count}, ${guard.retakes} samples repeated so far`)
   }
   return samples
 }

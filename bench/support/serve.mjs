@@ -36,5 +36,5 @@ export async function start(args) {
     }
     return { url, id: child.pid, startedAt, probe, stop }
   }
-  throw new Error(`${args.join(' ')} ended before it listened.`)
+  throw new Error(`${args.join(' ')} ended without printing an address.`)
 }
