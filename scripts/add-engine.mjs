@@ -15,7 +15,7 @@ const builds = {
   'win32-arm64': 'win-arm64',
 }
 const build = process.argv[2] ?? builds[`${process.platform}-${process.arch}`]
-if (!build) throw new Error('The engine for this machine is there after `npm ci`, or there is none.')
+if (!build) throw new Error('`npm ci` installs the engine build for this machine, or no build exists.')
 
 const { version } = JSON.parse(readFileSync('node_modules/node-llama-cpp/package.json', 'utf8'))
 const target = join('node_modules', '@node-llama-cpp', build)
@@ -29,7 +29,7 @@ try {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   execFileSync('tar', ['-xzf', join(folder, filename), '--strip-components=1', '-C', target])
-  process.stdout.write(`${target} is there.\n`)
+  process.stdout.write(`Installed ${target}.\n`)
 } finally {
   rmSync(folder, { recursive: true })
 }

@@ -17,7 +17,7 @@ try {
     run('npx', 'publint', 'run', tarball, '--strict')
     // A package without a main entry point, such as the CLI, has no types to check.
     if ('.' in exports) {
-      const unchecked = Object.keys(exports).filter((door) => /\.gguf$|model-process$/.test(door))
+      const unchecked = Object.keys(exports).filter((entryPoint) => /\.gguf$|model-process$/.test(entryPoint))
       run('npx', 'attw', tarball, '--profile', 'esm-only', '--exclude-entrypoints', ...unchecked, './none')
     }
     process.stdout.write(`${names[index]}: ${(statSync(tarball).size / 1000).toFixed(1)} kB packed\n`)

@@ -1,6 +1,6 @@
 // Prints measures of the source tree as a Markdown table: node scripts/measure.mjs [another checkout]
-// With another checkout, the table compares both. Each checkout needs `npm ci` and `npm run build`, because the
-// script runs the built-in model to count the model look-ups of a call.
+// With another checkout, the table compares both. Each checkout needs `npm ci` and `npm run build`, because
+// the script runs the built-in model to count the model look-ups of a call.
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -29,7 +29,7 @@ function measure(root) {
     'async iterators between socket and client': readIterators(root),
     'model look-ups per chat (OpenAI, Anthropic, Ollama)': countLookups(root),
     'functions over 60 lines': long.length,
-    'words of the private language': countPrivateWords(root),
+    'phrases that the style guide avoids': countAvoidedPhrases(root),
     'lines of code outside tests': countCode(
       [...['core', 'express', 'koa', 'nest', 'cli']].flatMap((name) =>
         listSources(join(root, 'packages', name, 'src')),
@@ -120,7 +120,9 @@ function countCycles(sources) {
   return cycles
 }
 
-/** Counts no constants: a schema and the type that is inferred from it have one name. */
+/**
+ * Names of declared types. Constants are omitted, because a schema and its inferred type have the same name.
+ */
 const declaredTypes = (tree) =>
   tree.statements.flatMap((node) =>
     ts.isTypeAliasDeclaration(node) ||
@@ -147,7 +149,7 @@ function longFunctions(tree) {
 
 /** Counts the iterators that the events of a streamed chat pass through, in a fixed list of files. */
 function readIterators(root) {
-  const way = [
+  const files = [
     'util/read-ahead.ts',
     'engine/read-ahead.ts',
     'keys/running.ts',
@@ -159,7 +161,7 @@ function readIterators(root) {
   ]
   const iterators =
     /async function\*|AsyncIterator<\w+>(?: \{| =)|class \w+(?:<\w+>)? implements AsyncItera\w+/g
-  return way.reduce((sum, file) => {
+  return files.reduce((sum, file) => {
     const path = join(root, 'packages/core/src', file)
     if (!existsSync(path)) return sum
     const text = readFileSync(path, 'utf8')
@@ -167,16 +169,16 @@ function readIterators(root) {
   }, 0)
 }
 
-const privateWords =
+const avoidedPhrases =
   /\b(nobody|somebody|anybody|whoever|held to|let in|is said|are said|by itself|of its own|so long)\b|\/\*\* (Of|Who|Whose|What|So|It|They) /g
 
-function countPrivateWords(root) {
+function countAvoidedPhrases(root) {
   const tracked = execFileSync('git', ['ls-files', '*.ts', '*.md', '*.mjs'], { cwd: root, encoding: 'utf8' })
     .trim()
     .split('\n')
   return tracked
     .filter((file) => !file.startsWith('test/golden') && file !== 'scripts/measure.mjs')
-    .reduce((sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(privateWords)?.length ?? 0), 0)
+    .reduce((sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(avoidedPhrases)?.length ?? 0), 0)
 }
 
 /** Counts lines that contain code, without blank lines and lines of comments alone. */

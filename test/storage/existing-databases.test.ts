@@ -1,4 +1,4 @@
-/** Databases that were written before the public names changed: `fixtures/README.md`. */
+/** Current code must open databases that older code wrote. `fixtures/README.md` describes the databases. */
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -55,7 +55,7 @@ const call = {
   maxTokens: 1,
   input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'say 1' }] }] },
 } as const
-/** Of one such call: one token in, one out. */
+/** Cost of `call`: one input token and one output token. */
 const callNanoUsd = 3_000_000n
 
 let server: RunningPostgres | undefined
@@ -92,7 +92,7 @@ async function query(connectionString: string, sql: string): Promise<void> {
 describe.each([
   { name: 'sqlite' as const, copy: copySqlite, isHere: true },
   { name: 'postgres' as const, copy: loadPostgres, isHere: hasPostgres },
-])('a database of $name that the former code wrote', ({ name, copy, isHere }) => {
+])('a $name database of an older version', ({ name, copy, isHere }) => {
   const before = expected[name]
   const labels = Object.keys(before.keys)
   const keyOf = (label: string) => before.keys[label] as Expected['keys'][string]
@@ -139,7 +139,7 @@ describe.each([
     }
   }
 
-  test.runIf(isHere)('opens, and each key has the settings and the spending limit that it had', async () => {
+  test.runIf(isHere)('opens with the same settings and spending limit for each key', async () => {
     await withLlm(async ({ keys }) => {
       const list = await keys.list()
 
@@ -155,10 +155,10 @@ describe.each([
     })
   })
 
-  test.runIf(isHere)('admits and rejects calls as before, and goes on counting what was spent', async () => {
+  test.runIf(isHere)('admits and rejects the same calls, and adds new costs to past spending', async () => {
     await withLlm(async (llm, database) => {
       const outcomes: Record<string, string> = {}
-      // Reserved credit of the process that died counts for a minute, and the fixture is older.
+      // The reservations of the killed process are older than a minute, so they have expired.
       for (const label of labels) outcomes[label] = await ask(llm, label)
 
       const { keys } = before.tried.aMinuteLater
@@ -172,7 +172,7 @@ describe.each([
   })
 
   test.runIf(isHere)(
-    'keeps the limit when another setting changes, and stores it under the new name',
+    'keeps a spending limit when another setting changes, and stores it under its new name',
     async () => {
       await withLlm(async ({ keys }, database) => {
         for (const label of labels) {
@@ -188,7 +188,7 @@ describe.each([
     },
   )
 
-  test.runIf(isHere)('removes a limit by null only, and a removed one does not come back', async () => {
+  test.runIf(isHere)('removes a spending limit only by null, and never restores the old one', async () => {
     await withLlm(async (llm, database) => {
       const { key } = keyOf('lifetimeAllSpent')
       expect(await ask(llm, 'lifetimeAllSpent')).toBe('quota')
@@ -201,7 +201,7 @@ describe.each([
     })
   })
 
-  test.runIf(isHere)('keeps the limit of a key whose request is approved', async () => {
+  test.runIf(isHere)('keeps the spending limit of a key whose limit request is approved', async () => {
     await withLlm(async ({ keys }) => {
       const { key, requests } = keyOf('asks')
       const pending = requests.find(({ status }) => status === 'pending')
@@ -213,7 +213,7 @@ describe.each([
   })
 })
 
-/** What was spent in the day and month of the fixture counts for today's. */
+/** Moves the spending of the fixture's day and month to today and this month. */
 async function moveToNow(database: Database, { dayStartMs, monthStartMs }: Expected): Promise<void> {
   const [row] = await database.query<{ now: number }>(`SELECT ${database.clock} AS now`)
   const now = new Date(row?.now as number).toISOString()

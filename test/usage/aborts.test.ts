@@ -21,7 +21,7 @@ const routes = [
   { dialect: 'ollama', path: '/api/chat', body: { messages }, piece: /"content":" ?word"/g },
 ]
 
-describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) => {
+describe.each(routes)('the charge of a stream of the $dialect API', ({ dialect, path, body, piece }) => {
   const closing: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const close of closing.splice(0).reverse()) await close()
@@ -32,8 +32,8 @@ describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) =
     const scripted = scriptedEngine('word '.repeat(words).trim(), { delayMs })
     const engine = {
       ...scripted,
-      async *generate(...asked: Parameters<typeof scripted.generate>) {
-        for await (const event of scripted.generate(...asked)) {
+      async *generate(...args: Parameters<typeof scripted.generate>) {
+        for await (const event of scripted.generate(...args)) {
           if (event.type === 'text') pulled++
           yield event
         }
@@ -58,30 +58,31 @@ describe.each(routes)('a stream of $dialect', ({ dialect, path, body, piece }) =
       if (call) return call
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    throw new Error('Nothing was written.')
+    throw new Error('The ledger has no row for the call.')
   }
 
-  test('that is aborted is charged for the emitted tokens, and recorded as aborted', async () => {
+  test('covers only emitted tokens if the client aborts, and the call is recorded as aborted', async () => {
     const { llm, server, pulled } = await serve(2)
-    const left = new AbortController()
-    const response = await ask(server, left.signal)
+    const controller = new AbortController()
+    const response = await ask(server, controller.signal)
     let read = ''
     for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
       read += Buffer.from(chunk).toString()
       if ((read.match(piece)?.length ?? 0) >= 5) break
     }
-    left.abort()
+    controller.abort()
 
     const call = await row(llm)
     expect(call).toMatchObject({ status: 'aborted', dialect, model: 'tiny:latest', keyName: 'Reports' })
-    // All that was read was billed; and of all that was billed at most the piece that was on its way was not handed on.
+    // All tokens that the client received are charged. At most one token that the engine emitted is not
+    // charged.
     expect(call.tokens.output).toBeGreaterThanOrEqual(read.match(piece)?.length ?? 0)
     expect(pulled() - call.tokens.output).toBeLessThanOrEqual(1)
     expect(call.tokens.output).toBeLessThan(words)
     expect(call.nanoUsd).toBe(1_000 + call.tokens.output * 2_000)
   })
 
-  test('that is read to its end is charged as the engine counts', async () => {
+  test('covers all tokens that the engine counts if the client reads to the end', async () => {
     const { llm, server } = await serve(0)
 
     await (await ask(server, new AbortController().signal)).text()

@@ -1,4 +1,8 @@
-/** An app of its own process, to be killed: streams of one caller, each longer than the one before, which tell when they end. `node app.mjs DATABASE SETTINGS`. */
+/**
+ * An app process for tests that kill it: `node app.mjs DATABASE SETTINGS`. It runs 100 streams of one caller,
+ * each one token longer than the previous one up to `words` tokens, and sends the id of each stream that has
+ * ended.
+ */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 

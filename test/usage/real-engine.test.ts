@@ -39,7 +39,7 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return read
 }
 
-test('the credit of the caller bounds an answer to the token', async () => {
+test('the remaining spending limit bounds the tokens of an answer exactly', async () => {
   const input = await llm.countTokens(
     { model: 'tiny-llama-spm.f16', input: { kind: 'text', prompt: ['Once upon a time'], template: false } },
     { signal: new AbortController().signal },
@@ -57,7 +57,7 @@ test('the credit of the caller bounds an answer to the token', async () => {
   ])
 })
 
-test('an answer without a maximum reserves no more than its context holds', async () => {
+test('an answer without maxTokens reserves the cost of at most one context', async () => {
   const caller = payer('rich', 256 * 2_000 * 3)
 
   const answers = await Promise.all([ask(caller), ask(caller)])
@@ -66,7 +66,7 @@ test('an answer without a maximum reserves no more than its context holds', asyn
   expect(ended.map((events) => events.at(-1)?.type)).toEqual(['end', 'end'])
 })
 
-test('an answer to a conversation that is longer than the context is as long as without a limit', async () => {
+test('a spending limit does not shorten the answer to a truncated conversation', async () => {
   const text = (text: string) => [{ type: 'text', text }] as const
   const messages = Array.from({ length: 41 }, (_, index) => ({
     role: index % 2 ? 'assistant' : 'user',
@@ -101,14 +101,14 @@ test('an answer to a conversation that is longer than the context is as long as 
   }
 })
 
-test('runs the concurrent calls that the credit covers, and charges aborted ones for what was read', async () => {
+test('a spending limit admits only the concurrent calls that it covers, aborted calls included', async () => {
   const caller = payer('busy', 100_000)
   const outcomes = await Promise.allSettled(
     Array.from({ length: 12 }, async (_, index) => {
-      const left = new AbortController()
+      const controller = new AbortController()
       let read = 0
-      for await (const event of await ask(caller, 12, left.signal))
-        if (event.type === 'text' && ++read === 3 && index % 2) left.abort()
+      for await (const event of await ask(caller, 12, controller.signal))
+        if (event.type === 'text' && ++read === 3 && index % 2) controller.abort()
     }),
   )
 

@@ -1,4 +1,4 @@
-/** A server of its own process, to be killed: tells where it is. `node server.mjs DATABASE SETTINGS`. */
+/** A server process for tests that kill it: `node server.mjs DATABASE SETTINGS`. It sends its URL. */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'

@@ -16,12 +16,13 @@ import { runLog } from '../support/run-log.ts'
 
 const prices = { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
 const words = 20
-/** One token in, and so many words out: the scripted engine counts so. */
+/** Cost of one complete answer: the scripted engine counts one input token, and one output token per word. */
 const costNanoUsd = 1_000 + words * 2_000
-const credit = 10
+/** Number of complete answers that the spending limit covers. */
+const answersCovered = 10
 const caller: Caller = {
   id: 'key_1',
-  spendingLimit: { usd: (credit * costNanoUsd) / 1e9, period: 'month' },
+  spendingLimit: { usd: (answersCovered * costNanoUsd) / 1e9, period: 'month' },
   key: { id: 'key_1', name: 'Reports' },
 }
 const inMemory = { name: 'memory', fresh: async () => ':memory:' }
@@ -34,16 +35,16 @@ afterEach(async () => {
 interface Served {
   readonly llm: Llm
   readonly server: Listening
-  /** Of the engine. */
+  /** Number of generations that the engine has started. */
   readonly started: () => number
 }
 
 async function serve(database: string, delayMs: number): Promise<Served> {
   const scripted = scriptedEngine('word '.repeat(words).trim(), { delayMs })
   let started = 0
-  const generate: typeof scripted.generate = (...asked) => {
+  const generate: typeof scripted.generate = (...args) => {
     started++
-    return scripted.generate(...asked)
+    return scripted.generate(...args)
   }
   const engine = { ...scripted, generate }
   const llm = await createLlm({ engine, database, prices, auth: 'host', logger: runLog })
@@ -66,7 +67,7 @@ const ask = (url: string, signal?: AbortSignal): Promise<Response> =>
     ...(signal && { signal }),
   })
 
-/** What the ledger says, by its rows and by its sums. */
+/** The rows of the ledger, their total cost, and the total cost in the report. */
 async function account(llm: Pick<Llm, 'usage'>) {
   const rows = await llm.usage.calls({ limit: 1_000 })
   const [sums] = await llm.usage.report({ by: 'key' })
@@ -77,7 +78,10 @@ async function account(llm: Pick<Llm, 'usage'>) {
   }
 }
 
-/** What is kept of the caller: what it has spent, and what is reserved for it. */
+/**
+ * What the caller has spent this month in nano-dollars, and the number of its reservations, from the
+ * database.
+ */
 async function accountIn(where: string): Promise<{ readonly spent: bigint; readonly reserved: number }> {
   const database = await openDatabase(where)
   try {
@@ -92,15 +96,18 @@ async function accountIn(where: string): Promise<{ readonly spent: bigint; reado
   }
 }
 
-/** Nothing is lost: a call that costs all that is left gets in, and one token more does not. Whatever is reserved would be in its way. */
-async function expectLeft(llm: Llm, nanoUsd: number): Promise<void> {
+/**
+ * Expects that exactly this amount remains of the spending limit. A call that costs all of it is admitted,
+ * and a call of one more token is rejected. A reservation that was not released would fail this check.
+ */
+async function expectRemaining(llm: Llm, nanoUsd: number): Promise<void> {
   const most = Math.floor((nanoUsd - 1_000) / 2_000)
   const reserve = async (maxTokens: number): Promise<void> => {
     const input = { kind: 'text', prompt: ['Hi'] } as const
-    const left = new AbortController()
-    const signal = left.signal
+    const controller = new AbortController()
+    const signal = controller.signal
     for await (const _ of await llm.generate({ model: 'tiny', input, maxTokens }, { signal, caller }))
-      left.abort()
+      controller.abort()
   }
   await expect(reserve(most + 1)).rejects.toMatchObject({ code: 'quota' })
   if (most > 0) await reserve(most)
@@ -109,28 +116,28 @@ async function expectLeft(llm: Llm, nanoUsd: number): Promise<void> {
 async function readPieces(
   start: () => Promise<Response>,
   most: number,
-  left: AbortController,
+  controller: AbortController,
 ): Promise<void> {
-  if (most === 0) setImmediate(() => left.abort())
+  if (most === 0) setImmediate(() => controller.abort())
   try {
     let pieces = 0
     for await (const _ of (await start()).body as AsyncIterable<Uint8Array>)
-      if (++pieces >= most) left.abort()
+      if (++pieces >= most) controller.abort()
   } catch (cause) {
-    if (!left.signal.aborted) throw cause
+    if (!controller.signal.aborted) throw cause
   }
 }
 
-/** Apps of one database; what is in memory has one. */
+/** Starts two apps with one database, or one app if the database is in memory. */
 const serveSome = async (name: string, where: string, delayMs: number): Promise<readonly Served[]> =>
   Promise.all(Array.from({ length: name === 'memory' ? 1 : 2 }, () => serve(where, delayMs)))
 
 const oneOf = <Item>(items: readonly Item[], index: number): Item => items[index % items.length] as Item
 
-describe.each([inMemory, ...databases()])('with credit for ten calls, in $name', ({ name, fresh }) => {
-  const isKept = name !== 'memory'
+describe.each([inMemory, ...databases()])('a spending limit of ten answers, in $name', ({ name, fresh }) => {
+  const isPersistent = name !== 'memory'
 
-  test('ten of a hundred parallel streams run, across apps, and the ledger has their cost to the nano-dollar', async () => {
+  test('admits ten of a hundred parallel streams across apps, and records their exact cost', async () => {
     const where = await fresh()
     const apps = await serveSome(name, where, 1)
     const [{ llm }] = apps as [Served]
@@ -143,42 +150,43 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     )
 
     const ran = answers.filter(({ status }) => status === 200)
-    expect(ran).toHaveLength(credit)
+    expect(ran).toHaveLength(answersCovered)
     expect(ran.every(({ text }) => text.endsWith('data: [DONE]\n\n'))).toBe(true)
-    const refused = answers.filter(({ status }) => status !== 200)
-    // What runs may give something back until it has ended: who comes meanwhile may come again.
-    for (const { status, text } of refused)
+    const rejected = answers.filter(({ status }) => status !== 200)
+    // While streams run, they may still release credit. Then a rejected client may retry
+    // (rate_limit_exceeded).
+    for (const { status, text } of rejected)
       expect(['429 rate_limit_exceeded', '429 insufficient_quota']).toContain(
         `${status} ${JSON.parse(text).error.code}`,
       )
-    expect(apps.reduce((sum, { started }) => sum + started(), 0)).toBe(credit)
+    expect(apps.reduce((sum, { started }) => sum + started(), 0)).toBe(answersCovered)
     const { rows, byRows, bySums } = await account(llm)
     expect(rows.map(({ status, nanoUsd }) => [status, nanoUsd])).toEqual(
-      Array(credit).fill(['ended', costNanoUsd]),
+      Array(answersCovered).fill(['ended', costNanoUsd]),
     )
-    const all = BigInt(credit * costNanoUsd)
+    const all = BigInt(answersCovered * costNanoUsd)
     expect([byRows, bySums]).toEqual([all, all])
-    if (isKept) expect(await accountIn(where)).toEqual({ spent: all, reserved: 0 })
-    await expectLeft(llm, 0)
+    if (isPersistent) expect(await accountIn(where)).toEqual({ spent: all, reserved: 0 })
+    await expectRemaining(llm, 0)
   })
 
-  test('streams aborted at random are charged for their output, and release the rest of their credit', async () => {
+  test('charges aborted streams for their output, and releases the rest of their reservations', async () => {
     const where = await fresh()
     const apps = await serveSome(name, where, 2)
     const [{ llm }] = apps as [Served]
-    const limit = BigInt(credit * costNanoUsd)
+    const limit = BigInt(answersCovered * costNanoUsd)
 
     for (let round = 0; round < 4; round++) {
       await Promise.all(
         Array.from({ length: 25 }, async (_, index) => {
-          const left = new AbortController()
-          // Some before they begin, and some after so many pieces.
+          const controller = new AbortController()
+          // Every second stream is aborted, either before its first chunk or after up to 11 chunks.
           const most = index % 2 ? (index * 7 + round * 13) % 12 : Number.POSITIVE_INFINITY
-          await readPieces(() => ask(oneOf(apps, index).server.url, left.signal), most, left)
+          await readPieces(() => ask(oneOf(apps, index).server.url, controller.signal), most, controller)
         }),
       )
     }
-    // What was left is settled when the server notices.
+    // Aborted streams are settled as soon as the server notices the disconnect.
     const { rows, byRows, bySums } = await settled(llm)
 
     expect(bySums).toBe(byRows)
@@ -191,15 +199,15 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
       expect(tokens.output).toBeLessThanOrEqual(words)
       if (status === 'ended') expect(tokens.output).toBe(words)
     }
-    if (isKept) expect(await accountIn(where)).toEqual({ spent: bySums, reserved: 0 })
-    await expectLeft(llm, Number(limit - bySums))
+    if (isPersistent) expect(await accountIn(where)).toEqual({ spent: bySums, reserved: 0 })
+    await expectRemaining(llm, Number(limit - bySums))
   })
 
-  // Memory ends with its process.
-  if (!isKept) return
+  // A database in memory does not survive its process.
+  if (!isPersistent) return
 
   test.each([1, 4, 7])(
-    'an app that is killed after %i of its answers loses no credit, and bills nothing twice',
+    'loses no credit and charges no answer twice when an app is killed after %i answers',
     async (answers: number) => {
       const where = await fresh()
       const app = fork(fileURLToPath(new URL('app.mjs', import.meta.url)), [
@@ -219,8 +227,8 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
       const open = (at: number) => openLedger(database, { prices, now: () => at })
       const { rows, byRows, bySums } = await account({ usage: await open(now) })
       expect(bySums).toBe(byRows)
-      expect(byRows).toBeLessThanOrEqual(BigInt(credit * costNanoUsd))
-      // Who has been told of an end finds it in the ledger, once; and what ran had something reserved.
+      expect(byRows).toBeLessThanOrEqual(BigInt(answersCovered * costNanoUsd))
+      // Each answer whose end was reported is in the ledger once. The running answers had reservations.
       const ids = rows.map(({ id }) => id)
       expect(ids).toEqual(expect.arrayContaining([...ended]))
       expect(new Set(ids).size).toBe(ids.length)
@@ -228,11 +236,12 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
       expect(spent).toBe(byRows)
       expect(reserved).toBeGreaterThan(0)
 
-      // A minute later all that it had reserved is free again: exactly what was not billed can be spent.
+      // A minute later, the reservations of the killed app have expired. Exactly the amount not charged
+      // remains.
       const later = await open(now + 61_000)
-      const left = (credit * costNanoUsd - Number(byRows)) / 2_000
+      const remainingTokens = (answersCovered * costNanoUsd - Number(byRows)) / 2_000
       const call = { caller, model: 'tiny' }
-      const most = { inputTokens: 0, outputTokens: Math.floor(left) }
+      const most = { inputTokens: 0, outputTokens: Math.floor(remainingTokens) }
       await expect(
         later.reserve({ ...call, id: 'more' }, { ...most, outputTokens: most.outputTokens + 1 }),
       ).rejects.toThrow('Reports')
@@ -240,7 +249,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     },
   )
 
-  test('a server that is killed during streams and restarted charges the seen output once', async () => {
+  test('charges each complete answer once when a server is killed during streams and restarted', async () => {
     const where = await fresh()
     const rich: Caller = { ...caller, spendingLimit: { usd: (1_000 * costNanoUsd) / 1e9, period: 'month' } }
     const start = async () => {
@@ -251,7 +260,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
       return { server, url }
     }
     const seen: Seen[] = []
-    /** Streams, of which each second one is left after some pieces. */
+    /** Starts streams. The client aborts every second one after 1 to 15 chunks. */
     const stream = (url: string, count: number) =>
       Promise.all(
         Array.from({ length: count }, async (_, index) => {
@@ -282,7 +291,8 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
     expect(byId.size).toBe(rows.length)
     expect(bySums).toBe(byRows)
     expect((await accountIn(where)).spent).toBe(byRows)
-    // Each whole answer is billed whole, and nothing else is.
+    // Each complete answer is charged completely. A charged partial answer covers at least the received
+    // chunks.
     for (const { id, pieces, isWhole } of seen) {
       const row = byId.get(id ?? '')
       if (isWhole) expect(row).toMatchObject({ status: 'ended', nanoUsd: costNanoUsd })
@@ -294,7 +304,7 @@ describe.each([inMemory, ...databases()])('with credit for ten calls, in $name',
   })
 })
 
-/** What a client saw of a stream. */
+/** The part of a stream that a client has received. */
 interface Seen {
   id: string | undefined
   pieces: number
@@ -302,22 +312,22 @@ interface Seen {
 }
 
 async function watch(url: string, seen: Seen, most: number): Promise<void> {
-  const left = new AbortController()
+  const controller = new AbortController()
   let read = ''
   try {
-    for await (const chunk of (await ask(url, left.signal)).body as AsyncIterable<Uint8Array>) {
+    for await (const chunk of (await ask(url, controller.signal)).body as AsyncIterable<Uint8Array>) {
       read += Buffer.from(chunk).toString()
       seen.id ??= /"id":"chatcmpl-([^"]+)"/.exec(read)?.[1]
       seen.pieces = read.match(/"content":" ?word"/g)?.length ?? 0
       seen.isWhole = read.endsWith('data: [DONE]\n\n')
-      if (seen.pieces >= most) return left.abort()
+      if (seen.pieces >= most) return controller.abort()
     }
   } catch {
-    // The server was killed, or is gone already.
+    // The server was killed during the stream or before it.
   }
 }
 
-/** Until no row has come for a while. */
+/** Waits until the ledger has had no new row for about 100 ms, and returns its state. */
 async function settled(llm: Pick<Llm, 'usage'>) {
   let last = await account(llm)
   for (let same = 0; same < 5; ) {
