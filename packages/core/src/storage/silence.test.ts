@@ -1,4 +1,7 @@
-/** An unresponsive PostgreSQL: a lost network or a stopped server. SQLite runs in this process. */
+/**
+ * Tests with an unresponsive PostgreSQL, as after a lost network. SQLite needs no such tests: it runs in this
+ * process.
+ */
 import pg from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
@@ -9,9 +12,9 @@ import { openPostgres } from './postgres.ts'
 const [, postgres] = databases()
 const answerMs = 300
 
-describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
-  'an unresponsive PostgreSQL, %s',
-  (whose) => {
+describe.runIf(postgres).each(['its own pool', 'a pool of the host app'])(
+  'a database with %s and an unresponsive PostgreSQL',
+  (poolOwner) => {
     let proxy: SilentProxy
     let database: Database
     let isClosed: boolean
@@ -20,12 +23,12 @@ describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
       isClosed = false
       proxy = await silentProxy((await postgres?.fresh()) ?? '')
       const pool =
-        whose === 'a pool of ours' ? undefined : new pg.Pool({ connectionString: proxy.url, max: 2 })
+        poolOwner === 'its own pool' ? undefined : new pg.Pool({ connectionString: proxy.url, max: 2 })
       pool?.on('error', () => {})
       database = await openPostgres(pool ?? proxy.url, answerMs)
       await database.query('CREATE TABLE things (id TEXT PRIMARY KEY)')
       onTestFinished(async () => {
-        // The app's own pool may wait without a limit.
+        // A pool of the host app may wait for PostgreSQL without a time limit.
         await proxy.close()
         if (!isClosed) await database.close()
         await pool?.end()
@@ -44,12 +47,12 @@ describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
       })
       await expect(silenced).rejects.toThrow('has not answered within 300 ms')
 
-      const asked = await Promise.allSettled([add('c'), add('d'), add('e'), add('f')])
+      const results = await Promise.allSettled([add('c'), add('d'), add('e'), add('f')])
 
-      expect(asked.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+      expect(results.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
     })
 
-    test('is used again by new connections, without unfinished work', async () => {
+    test('uses new connections after the server responds again, without the unfinished work', async () => {
       proxy.silence()
       await expect(Promise.all([add('a'), add('b')])).rejects.toThrow()
       proxy.speak()
@@ -66,7 +69,7 @@ describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
       expect(await things()).toEqual(['c'])
     })
 
-    test('an unconfirmed commit rejects with UncertainOutcome', async () => {
+    test('rejects an unconfirmed commit with UncertainOutcome', async () => {
       const silenced = database.transaction(async ({ query }) => {
         await query("INSERT INTO things VALUES ('a')")
         proxy.silence()
@@ -75,14 +78,14 @@ describe.runIf(postgres).each(['our pool', 'the pool of the app'])(
       await expect(silenced).rejects.toThrow(UncertainOutcome)
     })
 
-    test('can be closed', async () => {
+    test('closes, and rejects the running query', async () => {
       proxy.silence()
-      const asked = add('a')
+      const query = add('a')
 
       await database.close()
       isClosed = true
 
-      await expect(asked).rejects.toThrow()
+      await expect(query).rejects.toThrow()
     })
   },
 )

@@ -36,7 +36,7 @@ function fakeDecoder(
   options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
 ): Fake {
   const cells = new Map<number, Token[]>()
-  let working = false
+  let isDecoding = false
   const { failsAt = () => false, ...rest } = options
   const fake: Fake = {
     sequenceCount: 4,
@@ -46,39 +46,39 @@ function fakeDecoder(
     steps: [],
     samplers: 0,
     async decode(pieces) {
-      if (working) throw new Error('It works already.')
-      working = true
+      if (isDecoding) throw new Error('A decode step is already running.')
+      isDecoding = true
       fake.steps.push(pieces.map(({ sequence, position, tokens }) => [sequence, position, tokens.length]))
       const ids = pieces.map(({ sequence }) => sequence)
       expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
       for (const { sequence, position, tokens } of pieces) {
-        const held = cells.get(sequence) ?? []
-        expect(held).toHaveLength(position)
-        cells.set(sequence, [...held, ...tokens])
+        const stored = cells.get(sequence) ?? []
+        expect(stored).toHaveLength(position)
+        cells.set(sequence, [...stored, ...tokens])
       }
       await setImmediate()
-      working = false
-      if (failsAt(pieces)) throw new Error('The model fails.')
+      isDecoding = false
+      if (failsAt(pieces)) throw new Error('The decode step failed.')
       return pieces.map(({ sequence, sampler, targets }) => {
         if (targets) {
           const targetLogprobs = targets.tokens.map((token) => ({ logprob: -token, top: [] }))
           Object.assign(targets.sampler, { targetLogprobs })
         }
-        const { alive, said } = (sampler ?? {}) as { alive?: boolean; said?: number }
+        const { alive, sampled } = (sampler ?? {}) as { alive?: boolean; sampled?: number }
         if (!sampler) return undefined
         expect(alive).toBe(true)
-        Object.assign(sampler, { said: (said ?? 0) + 1 })
-        return ((cells.get(sequence)?.[0] ?? 0) + (said ?? 0) + 1) as Token
+        Object.assign(sampler, { sampled: (sampled ?? 0) + 1 })
+        return ((cells.get(sequence)?.[0] ?? 0) + (sampled ?? 0) + 1) as Token
       })
     },
     truncate(sequence, keep) {
-      expect(working).toBe(false)
+      expect(isDecoding).toBe(false)
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
       return true
     },
     isComplete: () => true,
     async save(sequence, tokens, file) {
-      expect(working).toBe(false)
+      expect(isDecoding).toBe(false)
       expect(cells.get(sequence)).toEqual(tokens)
       const text = JSON.stringify(tokens)
       await writeFile(file, text)
@@ -86,7 +86,7 @@ function fakeDecoder(
     },
     isRestoreExact: () => true,
     async load(sequence, file) {
-      expect(working).toBe(false)
+      expect(isDecoding).toBe(false)
       expect(cells.get(sequence)).toEqual([])
       const saved = JSON.parse(await readFile(file, 'utf8'))
       cells.set(sequence, saved)
@@ -97,7 +97,7 @@ function fakeDecoder(
       const sampler: Sampler & { alive: boolean } = {
         alive: true,
         dispose() {
-          expect(working).toBe(false)
+          expect(isDecoding).toBe(false)
           sampler.alive = false
           fake.samplers--
         },
@@ -111,15 +111,15 @@ function fakeDecoder(
   return fake
 }
 
-interface Said {
+interface Recorded {
   readonly tokens: Token[]
   reused?: number
   cached?: CacheUsage
 }
 
-function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): GenerationJob & Said {
-  const said: Said = { tokens: [] }
-  return Object.assign(said, {
+function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): GenerationJob & Recorded {
+  const recorded: Recorded = { tokens: [] }
+  return Object.assign(recorded, {
     prompt: tokens,
     sampling,
     isDeterministic: false,
@@ -128,14 +128,14 @@ function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): Gener
     background: false,
     signal: new AbortController().signal,
     onStart: (plan: CacheUsage) => {
-      said.reused = plan.reusedTokens
-      said.cached = plan
+      recorded.reused = plan.reusedTokens
+      recorded.cached = plan
     },
     onCacheChange: (actual: CacheUsage) => {
-      said.cached = actual
+      recorded.cached = actual
     },
     onToken: (token: Token) => {
-      said.tokens.push(token)
+      recorded.tokens.push(token)
       return true
     },
     ...more,
@@ -205,14 +205,14 @@ test('the end token is not emitted', async () => {
 
 test('a stopped job gets no more tokens', async () => {
   const decoder = fakeDecoder()
-  const told: Token[] = []
-  const onToken = (token: Token): boolean => told.push(token) < 2
+  const emitted: Token[] = []
+  const onToken = (token: Token): boolean => emitted.push(token) < 2
   const all = scheduler(decoder)
 
   expect(await all.run(job(prompt(3), { maxTokens: 50, onToken }))).toBe('stopped')
   await all.whenIdle()
 
-  expect(told).toEqual([1, 2])
+  expect(emitted).toEqual([1, 2])
   expect(decoder.samplers).toBe(0)
 })
 
@@ -260,10 +260,10 @@ test('a long prompt does not block decoding: each of its chunks is followed by a
   await long
 
   const order = decoder.steps.map(([[sequence, , count] = [0, 0, 0]]) =>
-    count === 1 ? 'speaks' : `reads ${sequence}`,
+    count === 1 ? 'decode' : `prefill ${sequence}`,
   )
   expect(order.slice(2, 22)).toEqual(
-    Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'speaks' : 'reads 1')),
+    Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? 'decode' : 'prefill 1')),
   )
 })
 
@@ -282,37 +282,37 @@ describe('short prompts that arrive together', () => {
     }
     const all = scheduler(Object.assign(decoder, { decode: timed }))
     await Promise.all([0, 1, 2, 3, 4, 5].map((one) => all.run(job(prompt(8, one * 100)))))
-    return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `${pieces.length} speak` : 'reads'))
+    return decoder.steps.map((pieces) => (pieces[0]?.[2] === 1 ? `decode ${pieces.length}` : 'prefill'))
   }
 
   test('are all evaluated before the first of them continues decoding', async () => {
-    expect((await stepsWith(600)).slice(0, 4)).toEqual(['reads', 'reads', 'reads', '6 speak'])
+    expect((await stepsWith(600)).slice(0, 4)).toEqual(['prefill', 'prefill', 'prefill', 'decode 6'])
   })
 
   test('delay decoding for at most a second', async () => {
-    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['reads', 'reads', '4 speak', 'reads'])
+    expect((await stepsWith(1_100)).slice(0, 4)).toEqual(['prefill', 'prefill', 'decode 4', 'prefill'])
   })
 })
 
 test('an aborted job is dropped before the next step, whether queued, in prefill or decoding', async () => {
   const decoder = fakeDecoder({ sequenceCount: 2 })
   const all = scheduler(decoder)
-  const [speaking, reading, waiting] = [1, 2, 3].map(() => new AbortController()) as [
+  const [decoding, prefilling, queued] = [1, 2, 3].map(() => new AbortController()) as [
     AbortController,
     AbortController,
     AbortController,
   ]
   let steps = 0
   const onToken = (): boolean => {
-    for (const one of [speaking, reading, waiting]) one.abort()
+    for (const one of [decoding, prefilling, queued]) one.abort()
     steps = decoder.steps.length
     return true
   }
 
   const endings = await Promise.all([
-    all.run(job(prompt(3), { maxTokens: 100, onToken, signal: speaking.signal })),
-    all.run(job(prompt(400, 100), { signal: reading.signal })),
-    all.run(job(prompt(3, 500), { signal: waiting.signal })),
+    all.run(job(prompt(3), { maxTokens: 100, onToken, signal: decoding.signal })),
+    all.run(job(prompt(400, 100), { signal: prefilling.signal })),
+    all.run(job(prompt(3, 500), { signal: queued.signal })),
   ])
   await all.whenIdle()
 
@@ -323,20 +323,20 @@ test('an aborted job is dropped before the next step, whether queued, in prefill
 })
 
 test('the last token is emitted even if all other jobs abort in its step', async () => {
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const decoder = fakeDecoder()
   const { decode } = decoder
   decoder.decode = async (pieces) => {
-    const drawn = await decode(pieces)
-    if (decoder.steps.length === 2) leaving.abort()
-    return drawn
+    const tokens = await decode(pieces)
+    if (decoder.steps.length === 2) controller.abort()
+    return tokens
   }
   const all = scheduler(decoder)
   const one = job(prompt(3), { maxTokens: 2 })
 
   const endings = await Promise.all([
     all.run(one),
-    all.run(job(prompt(3, 100), { maxTokens: 50, signal: leaving.signal })),
+    all.run(job(prompt(3, 100), { maxTokens: 50, signal: controller.signal })),
   ])
 
   expect(endings).toEqual(['limit', 'aborted'])
@@ -493,7 +493,7 @@ test('many jobs over few sequences all end, each with its own tokens', async () 
   await all.whenIdle()
 
   for (const [index, { tokens, maxTokens }] of jobs.entries())
-    expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, said) => index + said + 1))
+    expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, offset) => index + offset + 1))
   expect(decoder.samplers).toBe(0)
 })
 
@@ -505,13 +505,13 @@ describe('a model that cannot truncate', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  const forgetful = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
+  const withoutTruncation = (options: Parameters<typeof fakeDecoder>[0] = {}) => {
     const decoder = fakeDecoder({ isComplete: () => false, canTruncate: false, ...options })
     return { decoder, all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000)) }
   }
 
   test('restores the snapshot of a prompt with the same prefix into any slot', async () => {
-    const { all } = forgetful()
+    const { all } = withoutTruncation()
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
     await all.run(again)
@@ -527,7 +527,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('reuses all state of a slot if the next prompt continues it', async () => {
-    const { decoder, all } = forgetful()
+    const { decoder, all } = withoutTruncation()
     await all.run(job(prompt(30)))
     const next = job([...prompt(30), 1, 2, 700, 701] as Token[])
 
@@ -538,7 +538,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('evaluates a deterministic prompt in the same chunks with and without cached state', async () => {
-    const { decoder, all } = forgetful()
+    const { decoder, all } = withoutTruncation()
     await all.run(job(prompt(30)))
     // The state now continues with output, so it is no longer the state of a prompt.
     await all.run(job([...prompt(30), 1, 2, ...prompt(20, 700)] as Token[]))
@@ -557,7 +557,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('uses no snapshot for a deterministic prompt that would restore in another memory layout', async () => {
-    const { all } = forgetful({ isRestoreExact: (length) => length <= 16 })
+    const { all } = withoutTruncation({ isRestoreExact: (length) => length <= 16 })
     for (const length of [30, 60]) await all.run(job(prompt(length, length)))
     const [short, long] = [30, 60].map((length) => job(prompt(length, length), { isDeterministic: true }))
     for (const one of [short, long]) if (one) await all.run(one)
@@ -566,7 +566,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('shares no snapshot between tenants', async () => {
-    const { all } = forgetful()
+    const { all } = withoutTruncation()
     await all.run(job(prompt(30)))
     const other = job(prompt(30), { tenant: 'ben' })
 
@@ -576,24 +576,24 @@ describe('a model that cannot truncate', () => {
   })
 
   test('evaluates the whole prompt if a snapshot file is damaged or cannot be loaded', async () => {
-    const { decoder, all } = forgetful()
+    const { decoder, all } = withoutTruncation()
     await all.run(job(prompt(30)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
     const damaged = job(prompt(30))
     await all.run(damaged)
     decoder.load = () => Promise.reject(new Error('not mine'))
-    const refused = job(prompt(30))
-    await all.run(refused)
+    const unloadable = job(prompt(30))
+    await all.run(unloadable)
 
-    expect([damaged.reused, refused.reused]).toEqual([0, 0])
-    expect([damaged.tokens, refused.tokens]).toEqual([
+    expect([damaged.reused, unloadable.reused]).toEqual([0, 0])
+    expect([damaged.tokens, unloadable.tokens]).toEqual([
       [1, 2, 3],
       [1, 2, 3],
     ])
   })
 
   test('gives the same output if no snapshot can be saved', async () => {
-    const { all } = forgetful({ save: () => Promise.reject(new Error('ENOSPC')) })
+    const { all } = withoutTruncation({ save: () => Promise.reject(new Error('ENOSPC')) })
     await all.run(job(prompt(30)))
     const again = job(prompt(30))
 
@@ -603,20 +603,20 @@ describe('a model that cannot truncate', () => {
   })
 
   test('runs jobs that arrive, and drops jobs that abort, while a snapshot is loaded', async () => {
-    const leaving = new AbortController()
+    const controller = new AbortController()
     const late = job(prompt(3, 500))
     let lateEnd: Promise<unknown> | undefined
-    const { decoder, all } = forgetful()
+    const { decoder, all } = withoutTruncation()
     const { load } = decoder
     decoder.load = async (...parts) => {
       lateEnd = all.run(late)
-      leaving.abort()
+      controller.abort()
       await setImmediate()
       return load(...parts)
     }
     await all.run(job(prompt(30)))
 
-    expect(await all.run(job(prompt(30), { signal: leaving.signal }))).toBe('aborted')
+    expect(await all.run(job(prompt(30), { signal: controller.signal }))).toBe('aborted')
     await lateEnd
     await all.whenIdle()
 
@@ -625,7 +625,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('runs many jobs in few slots, each with its own tokens', async () => {
-    const { decoder, all } = forgetful({ sequenceCount: 3 })
+    const { decoder, all } = withoutTruncation({ sequenceCount: 3 })
     const jobs = Array.from({ length: 60 }, (_, index) =>
       job(prompt(20 + ((index * 7) % 30), (index % 5) * 100), {
         tenant: `${index % 2}`,
@@ -641,7 +641,7 @@ describe('a model that cannot truncate', () => {
       maxTokens,
       prompt: [first = 0],
     } of jobs)
-      expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, said) => first + said + 1))
+      expect(tokens).toEqual(Array.from({ length: maxTokens }, (_, offset) => first + offset + 1))
     expect(jobs.filter(({ reused }) => reused).length).toBeGreaterThan(10)
     expect(decoder.samplers).toBe(0)
   })
@@ -654,13 +654,13 @@ describe('a model that cannot truncate', () => {
 function withAnother(
   all: Scheduler,
   tokens: number,
-): { job: GenerationJob & Said; other: Promise<unknown>; one: GenerationJob & Said } {
+): { job: GenerationJob & Recorded; other: Promise<unknown>; one: GenerationJob & Recorded } {
   const one = job(prompt(3, 100), { maxTokens: 6 })
   let begin: (running: Promise<unknown>) => void = () => {}
   const other = new Promise((resolve) => {
     begin = resolve
   })
-  const background: GenerationJob & Said = job(prompt(20), {
+  const background: GenerationJob & Recorded = job(prompt(20), {
     background: true,
     maxTokens: tokens,
     onToken: (token) => {
@@ -731,23 +731,23 @@ test('with a limit of 0, a prompt is evaluated and no token is sampled', async (
 
 describe('a prompt with logprobs', () => {
   /** A job whose prompt logprobs are recorded. The fake logprob of a token is its negative id. */
-  function told(
+  function jobWithLogprobs(
     tokens: readonly Token[],
     more: Partial<GenerationJob> = {},
-  ): GenerationJob & Said & { readonly odds: number[][] } {
-    const odds: number[][] = []
+  ): GenerationJob & Recorded & { readonly logprobs: number[][] } {
+    const logprobs: number[][] = []
     const onPromptLogprobs: GenerationJob['onPromptLogprobs'] = (all) =>
-      odds.push(all.map(({ logprob }) => -logprob))
-    return Object.assign(job(tokens, { onPromptLogprobs, ...more }), { odds })
+      logprobs.push(all.map(({ logprob }) => -logprob))
+    return Object.assign(job(tokens, { onPromptLogprobs, ...more }), { logprobs })
   }
 
   test('is reported from its second token on, piece by piece, before the output', async () => {
     const decoder = fakeDecoder()
-    const one = told(prompt(20))
+    const one = jobWithLogprobs(prompt(20))
 
     expect(await scheduler(decoder).run(one)).toBe('limit')
 
-    expect(one.odds).toEqual([
+    expect(one.logprobs).toEqual([
       [1, 2, 3, 4, 5, 6, 7, 8],
       [9, 10, 11, 12, 13, 14, 15, 16],
       [17, 18, 19],
@@ -758,12 +758,12 @@ describe('a prompt with logprobs', () => {
 
   test('is reported without output if the limit is 0', async () => {
     const decoder = fakeDecoder()
-    const [one, single] = [told(prompt(9), { maxTokens: 0 }), told(prompt(1), { maxTokens: 0 })]
+    const [one, single] = [jobWithLogprobs(prompt(9), { maxTokens: 0 }), jobWithLogprobs(prompt(1), { maxTokens: 0 })]
     const all = scheduler(decoder)
 
     expect(await Promise.all([all.run(one), all.run(single)])).toEqual(['limit', 'limit'])
 
-    expect([one.odds, single.odds]).toEqual([[[1, 2, 3, 4, 5, 6, 7, 8], []], [[]]])
+    expect([one.logprobs, single.logprobs]).toEqual([[[1, 2, 3, 4, 5, 6, 7, 8], []], [[]]])
     expect([one.tokens, single.tokens]).toEqual([[], []])
     expect(decoder.samplers).toBe(0)
   })
@@ -771,13 +771,13 @@ describe('a prompt with logprobs', () => {
   test('is evaluated from its start despite cached state, and later prompts reuse its state', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     await all.run(job(prompt(30)))
-    const one = told(prompt(30), { maxTokens: 0 })
+    const one = jobWithLogprobs(prompt(30), { maxTokens: 0 })
     await all.run(one)
     const next = job(prompt(40))
     await all.run(next)
 
     expect(one.reused).toBe(0)
-    expect(one.odds.flat()).toHaveLength(29)
+    expect(one.logprobs.flat()).toHaveLength(29)
     expect(next.reused).toBe(30)
   })
 
@@ -785,7 +785,7 @@ describe('a prompt with logprobs', () => {
     const decoder = fakeDecoder({ chunkSize: 256 })
     const all = scheduler(decoder)
     let running: Promise<unknown> | undefined
-    const one = told(prompt(200))
+    const one = jobWithLogprobs(prompt(200))
     const onToken = (): boolean => {
       running ??= all.run(one)
       return true
@@ -794,16 +794,16 @@ describe('a prompt with logprobs', () => {
     await all.run(job(prompt(3, 100), { maxTokens: 12, onToken }))
     await running
 
-    const reads = decoder.steps.filter((pieces) => pieces.some(([, , count]) => count > 3))
-    expect(reads).toEqual([[[1, 0, 64]], [[1, 64, 64]], [[1, 128, 64]], [[1, 192, 8]]])
-    const order = decoder.steps.map((pieces) => (reads.includes(pieces) ? 'reads' : 'speaks'))
-    expect(order.join()).toContain('reads,speaks,reads,speaks,reads')
+    const prefillSteps = decoder.steps.filter((pieces) => pieces.some(([, , count]) => count > 3))
+    expect(prefillSteps).toEqual([[[1, 0, 64]], [[1, 64, 64]], [[1, 128, 64]], [[1, 192, 8]]])
+    const order = decoder.steps.map((pieces) => (prefillSteps.includes(pieces) ? 'prefill' : 'decode'))
+    expect(order.join()).toContain('prefill,decode,prefill,decode,prefill')
   })
 
   test('is evaluated again for a deterministic job, which takes larger chunks', async () => {
     const reusedAfter = async (chunkSize: number): Promise<number | undefined> => {
       const all = scheduler(fakeDecoder({ chunkSize, sequenceCount: 1 }))
-      await all.run(told(prompt(300), { maxTokens: 0 }))
+      await all.run(jobWithLogprobs(prompt(300), { maxTokens: 0 }))
       const next = job(prompt(310), { isDeterministic: true })
       await all.run(next)
       return next.reused
@@ -819,7 +819,7 @@ describe('a prompt with logprobs', () => {
       (await decode(pieces)).map((token, index) => (pieces[index]?.targets ? new Error('no numbers') : token))
     const all = scheduler(decoder)
 
-    const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(told(prompt(40, 100)))])
+    const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(jobWithLogprobs(prompt(40, 100)))])
 
     expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
@@ -828,19 +828,19 @@ describe('a prompt with logprobs', () => {
   test('keeps its slot once prefill has begun, since logprobs would be reported twice', async () => {
     const all = scheduler(fakeDecoder({ sequenceCount: 1 }))
     let other: Promise<unknown> | undefined
-    const one = told(prompt(40), { background: true })
+    const one = jobWithLogprobs(prompt(40), { background: true })
     const { onPromptLogprobs } = one
 
     await all.run({
       ...one,
-      onPromptLogprobs: (odds) => {
-        onPromptLogprobs?.(odds)
+      onPromptLogprobs: (logprobs) => {
+        onPromptLogprobs?.(logprobs)
         other ??= all.run(job(prompt(3, 100)))
       },
     })
     await other
 
-    expect(one.odds.flat()).toEqual(Array.from({ length: 39 }, (_, index) => index + 1))
+    expect(one.logprobs.flat()).toEqual(Array.from({ length: 39 }, (_, index) => index + 1))
   })
 
   test('loads no snapshot', async () => {
@@ -848,12 +848,12 @@ describe('a prompt with logprobs', () => {
     const decoder = fakeDecoder({ isComplete: () => false, canTruncate: false })
     const all = new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, 1_000))
     await all.run(job(prompt(30)))
-    const one = told(prompt(30))
+    const one = jobWithLogprobs(prompt(30))
 
     await all.run(one)
 
     expect(one.reused).toBe(0)
-    expect(one.odds.flat()).toHaveLength(29)
+    expect(one.logprobs.flat()).toHaveLength(29)
     rmSync(folder, { recursive: true, force: true })
   })
 })
@@ -868,7 +868,7 @@ describe('breakpoints', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  const keeping = (options: Parameters<typeof fakeDecoder>[0] = {}, budgetBytes = 10_000) => {
+  const withSnapshots = (options: Parameters<typeof fakeDecoder>[0] = {}, budgetBytes = 10_000) => {
     const decoder = fakeDecoder(options)
     return {
       decoder,
@@ -877,20 +877,20 @@ describe('breakpoints', () => {
   }
   const at = (...lengths: readonly number[]): readonly Breakpoint[] =>
     lengths.map((length) => ({ length, lifetime: '5m' }))
-  const told = ({ cached }: Said): readonly (number | undefined)[] => [
+  const usageOf = ({ cached }: Recorded): readonly (number | undefined)[] => [
     cached?.reusedTokens,
     cached?.cacheReadTokens,
     cached?.cacheWriteTokens['5m'],
     cached?.cacheWriteTokens['1h'],
   ]
   /** Runs jobs one after the other, and returns the cache usage of each. */
-  async function run(all: Scheduler, ...jobs: readonly (GenerationJob & Said)[]) {
+  async function run(all: Scheduler, ...jobs: readonly (GenerationJob & Recorded)[]) {
     for (const one of jobs) await all.run(one)
-    return jobs.map(told)
+    return jobs.map(usageOf)
   }
 
   test('are cached by the first call and reused by the next, in any slot', async () => {
-    const { decoder, all } = keeping({ sequenceCount: 1 })
+    const { decoder, all } = withSnapshots({ sequenceCount: 1 })
     const other = job(prompt(20, 500))
 
     expect(
@@ -909,7 +909,7 @@ describe('breakpoints', () => {
   })
 
   test('end a piece of the prompt, and the next piece ends at a chunk boundary', async () => {
-    const { decoder, all } = keeping({ chunksAtOnce: 1 })
+    const { decoder, all } = withSnapshots({ chunksAtOnce: 1 })
 
     await run(all, job(prompt(40), { breakpoints: at(19, 24, 30), maxTokens: 1 }))
 
@@ -925,7 +925,7 @@ describe('breakpoints', () => {
   })
 
   test('are counted by lifetime', async () => {
-    const { all } = keeping()
+    const { all } = withSnapshots()
     const hour: Breakpoint = { length: 16, lifetime: '1h' }
 
     expect(
@@ -945,7 +945,7 @@ describe('breakpoints', () => {
   })
 
   test('expire five minutes after their last use', async () => {
-    const { all } = keeping()
+    const { all } = withSnapshots()
     const again = async (minutes: number): Promise<number | undefined> => {
       clock += minutes * 60_000
       const [[, read] = []] = await run(all, job(prompt(30), { breakpoints: at(20) }))
@@ -958,7 +958,7 @@ describe('breakpoints', () => {
   })
 
   test('of other tenants are not reused, and snapshots without a breakpoint do not count', async () => {
-    const { all } = keeping()
+    const { all } = withSnapshots()
 
     expect(
       await run(
@@ -979,13 +979,13 @@ describe('breakpoints', () => {
   })
 
   test('in the first chunk are ignored', async () => {
-    const { all } = keeping()
+    const { all } = withSnapshots()
 
     expect(await run(all, job(prompt(30), { breakpoints: at(7) }))).toEqual([[0, 0, 0, 0]])
   })
 
   test('that cannot be saved are reported at the start, and corrected later', async () => {
-    const { all } = keeping({ save: () => Promise.reject(new Error('ENOSPC')) })
+    const { all } = withSnapshots({ save: () => Promise.reject(new Error('ENOSPC')) })
     const plans: unknown[] = []
     const one = job(prompt(60), { breakpoints: at(19, 40) })
     const { onStart } = one
@@ -998,7 +998,7 @@ describe('breakpoints', () => {
   })
 
   test('that are too large are reported only once', async () => {
-    const { all } = keeping({}, 60)
+    const { all } = withSnapshots({}, 60)
     const plans: unknown[] = []
     const one = (first: number) =>
       job(prompt(60, first), {
@@ -1012,7 +1012,7 @@ describe('breakpoints', () => {
   })
 
   test('of a damaged file are cached again', async () => {
-    const { all } = keeping({ sequenceCount: 1 })
+    const { all } = withSnapshots({ sequenceCount: 1 })
     await run(all, job(prompt(30), { breakpoints: at(20) }), job(prompt(40, 500)))
     for (const name of readdirSync(folder)) await writeFile(join(folder, name), 'nonsense')
 
@@ -1031,10 +1031,10 @@ describe('breakpoints', () => {
   })
 
   test('are reused by a deterministic prompt in the pieces of a cold run', async () => {
-    const { decoder, all } = keeping({ sequenceCount: 1, chunksAtOnce: 1 })
+    const { decoder, all } = withSnapshots({ sequenceCount: 1, chunksAtOnce: 1 })
     const seeded = (...lengths: readonly number[]) =>
       job(prompt(50), { breakpoints: at(...lengths), isDeterministic: true, maxTokens: 1 })
-    const pieces = async (one: GenerationJob & Said): Promise<readonly (readonly number[])[]> => {
+    const pieces = async (one: GenerationJob & Recorded): Promise<readonly (readonly number[])[]> => {
       decoder.steps.length = 0
       await all.run(one)
       return decoder.steps.flat().map(([, position, count]) => [position, count])
@@ -1047,11 +1047,11 @@ describe('breakpoints', () => {
     // A cold run would end a piece at 12, and not at 19.
     const other = seeded(12)
     expect((await pieces(other))[0]?.[0]).toBe(0)
-    expect(told(other)).toEqual([0, 0, 12, 0])
+    expect(usageOf(other)).toEqual([0, 0, 12, 0])
   })
 
   test('long state is saved when another prompt takes the slot', async () => {
-    const { all } = keeping({ sequenceCount: 1 })
+    const { all } = withSnapshots({ sequenceCount: 1 })
     const long = [...prompt(60)]
 
     expect(
@@ -1081,16 +1081,16 @@ test('background jobs get a slot after all foreground jobs', async () => {
 test('a preempted job that aborts frees its sampler', async () => {
   const decoder = fakeDecoder({ sequenceCount: 1 })
   const all = scheduler(decoder)
-  const leaving = new AbortController()
+  const controller = new AbortController()
   const { job: background, other, one } = withAnother(all, 50)
-  const left = all.run({ ...background, signal: leaving.signal })
+  const aborted = all.run({ ...background, signal: controller.signal })
   const { onToken } = one
   one.onToken = (token) => {
-    leaving.abort()
+    controller.abort()
     return onToken(token)
   }
 
-  expect(await Promise.all([left, other])).toEqual(['aborted', 'limit'])
+  expect(await Promise.all([aborted, other])).toEqual(['aborted', 'limit'])
   await all.whenIdle()
   expect(background.tokens.length).toBeLessThan(5)
   expect(decoder.samplers).toBe(0)
@@ -1099,28 +1099,28 @@ test('a preempted job that aborts frees its sampler', async () => {
 describe('a job with unread tokens', () => {
   /** A job that is backpressured while its client has four unread tokens. */
   const slow = (tokens: readonly Token[], more: Partial<GenerationJob> = {}) => {
-    const reading = { read: 0 }
-    const slow: GenerationJob & Said = job(tokens, {
+    const client = { read: 0 }
+    const slow: GenerationJob & Recorded = job(tokens, {
       maxTokens: 12,
-      isBackpressured: () => slow.tokens.length - reading.read >= 4,
+      isBackpressured: () => slow.tokens.length - client.read >= 4,
       ...more,
     })
-    return { slow, reading }
+    return { slow, client }
   }
 
-  test('pauses, and continues when the client reads on', async () => {
+  test('pauses, and continues when the client has read its tokens', async () => {
     const decoder = fakeDecoder()
     const answers = scheduler(decoder)
-    const { slow: paused, reading } = slow(prompt(3))
+    const { slow: paused, client } = slow(prompt(3))
     const ended = answers.run(paused)
     await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
-    const beside = job(prompt(3, 100), { maxTokens: 40 })
-    await answers.run(beside)
+    const other = job(prompt(3, 100), { maxTokens: 40 })
+    await answers.run(other)
 
-    expect(beside.tokens).toHaveLength(40)
+    expect(other.tokens).toHaveLength(40)
     expect(paused.tokens.length).toBeLessThanOrEqual(5)
 
-    reading.read = 100
+    client.read = 100
     answers.wake()
     expect(await ended).toBe('limit')
     expect(paused.tokens).toEqual(prompt(12, 1))
@@ -1130,27 +1130,27 @@ describe('a job with unread tokens', () => {
   test('gives up its slot, and emits the rest afterwards', async () => {
     const decoder = fakeDecoder({ sequenceCount: 1 })
     const answers = scheduler(decoder)
-    const { slow: paused, reading } = slow(prompt(3))
+    const { slow: paused, client } = slow(prompt(3))
     const ended = answers.run(paused)
     await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
 
     const other = job(prompt(3, 100))
     expect(await answers.run(other)).toBe('limit')
 
-    reading.read = 100
+    client.read = 100
     answers.wake()
     expect(await ended).toBe('limit')
     expect(paused.tokens).toEqual(prompt(12, 1))
   })
 
-  test('ends when its client leaves', async () => {
+  test('ends when its client disconnects', async () => {
     const answers = scheduler(fakeDecoder())
-    const left = new AbortController()
-    const { slow: paused } = slow(prompt(3), { signal: left.signal })
+    const controller = new AbortController()
+    const { slow: paused } = slow(prompt(3), { signal: controller.signal })
     const ended = answers.run(paused)
     await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
 
-    left.abort()
+    controller.abort()
     answers.wake()
 
     expect(await ended).toBe('aborted')
