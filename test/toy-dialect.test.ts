@@ -106,10 +106,10 @@ async function build(folder: string): Promise<void> {
 }
 
 async function appOf(
-  says: Parameters<typeof scriptedEngine>[0],
+  script: Parameters<typeof scriptedEngine>[0],
   options: Parameters<typeof llmRouter>[1] = {},
 ) {
-  const llm = await core.createLlm({ engine: scriptedEngine(says), models })
+  const llm = await core.createLlm({ engine: scriptedEngine(script), models })
   return express().use(llmRouter(llm, { unknownRoutes: 'error', ...options }))
 }
 

@@ -10,7 +10,7 @@ import { llmRouter } from '@modelmount/express'
 import express from 'express'
 
 export async function createApp(llm) {
-  await makeModel(llm, 'bob', new URL('Modelfile', import.meta.url))
+  await createModel(llm, 'bob', new URL('Modelfile', import.meta.url))
   const app = express()
 
   app.use(llmRouter(llm, { dialects: ['ollama'] }))
@@ -27,10 +27,10 @@ export async function createApp(llm) {
  * Creates the model again at each start. This costs little, because the model shares the files of its base
  * model.
  */
-async function makeModel(llm, name, file) {
-  const { from, ...recipe } = parseModelfile(await readFile(file))
+async function createModel(llm, name, file) {
+  const { from, ...defaults } = parseModelfile(await readFile(file))
   const { signal } = new AbortController()
-  for await (const { status } of llm.models.create({ name, from: from[0], ...recipe }, { signal }))
+  for await (const { status } of llm.models.create({ name, from: from[0], ...defaults }, { signal }))
     if (status === 'success') return
 }
 

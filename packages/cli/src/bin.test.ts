@@ -26,18 +26,18 @@ function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}) {
     env: { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '', OLLAMA_CONTEXT_LENGTH: '', ...environment },
   })
   started.push(child)
-  const printed: string[] = []
+  const stdoutLines: string[] = []
   const lines = createInterface({ input: child.stdout })
-  lines.on('line', (line) => printed.push(line))
-  let complaint = ''
+  lines.on('line', (line) => stdoutLines.push(line))
+  let stderr = ''
   child.stderr.on('data', (chunk) => {
-    complaint += chunk
+    stderr += chunk
   })
   return {
-    printed,
+    stdoutLines,
     kill: (signal: NodeJS.Signals) => child.kill(signal),
     address: once(lines, 'line').then(([line]) => String(line).replace('Listening on ', '')),
-    exit: once(child, 'close').then(([code, signal]) => ({ code, signal, complaint })),
+    exit: once(child, 'close').then(([code, signal]) => ({ code, signal, stderr })),
   }
 }
 
@@ -56,7 +56,7 @@ test('serve prints one line with its address and answers with the built-in model
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
 
   expect(choices[0]?.message.content).toBe('Hello! How can I help you?')
-  expect(server.printed).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
+  expect(server.stdoutLines).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
 })
 
 test('listens at OLLAMA_HOST, which an option overrides', async () => {
@@ -73,10 +73,10 @@ test.each([
 
   expect(await server.exit).toMatchObject({
     code: 1,
-    complaint:
+    stderr:
       'Error: Other machines can reach 0.0.0.0. Add --auth keys to require an API key, or --no-auth to serve everyone.\n',
   })
-  expect(server.printed).toEqual([])
+  expect(server.stdoutLines).toEqual([])
 })
 
 test('with --no-auth, a host beyond loopback serves everyone, with a warning', async () => {
@@ -88,7 +88,7 @@ test('with --no-auth, a host beyond loopback serves everyone, with a warning', a
   })
 
   expect(response.status).toBe(200)
-  expect(server.printed).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
+  expect(server.stdoutLines).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
 })
 
 test('--no-auth has no effect on loopback', async () => {
@@ -99,7 +99,7 @@ test('--no-auth has no effect on loopback', async () => {
   const proxied = await fetch(`${address}/v1/models`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
 
   expect([direct.status, proxied.status]).toEqual([200, 401])
-  expect(server.printed).toEqual([expect.stringContaining('Listening')])
+  expect(server.stdoutLines).toEqual([expect.stringContaining('Listening')])
 })
 
 test('--model serves one file', async () => {
@@ -223,20 +223,20 @@ test.each([
   [['serve', '--adapter', 'a.gguf=much'], 'file.gguf=0.5'],
   [['serve', '--adapter', 'a.gguf='], 'file.gguf=0.5'],
 ])('%j names the expected value', async (args, expected) => {
-  const { code, complaint } = await run(args).exit
+  const { code, stderr } = await run(args).exit
 
   expect(code).toBe(1)
-  expect(complaint).toContain(expected)
+  expect(stderr).toContain(expected)
 })
 
 test('the error for a port in use is one line that names its program and another port', async () => {
   const first = run(['serve', '--port', '0'])
   const port = Number(new URL(await first.address).port)
 
-  const { code, complaint } = await run(['serve', '--port', String(port)]).exit
+  const { code, stderr } = await run(['serve', '--port', String(port)]).exit
 
   expect(code).toBe(1)
-  expect(complaint).toBe(
+  expect(stderr).toBe(
     `Error: Port ${port} on 127.0.0.1 is in use by another Modelmount. Stop it, or choose another port: --port ${port + 1}\n`,
   )
 })
@@ -266,11 +266,11 @@ test.each([
   [['serve', '--port', '0'], { OLLAMA_CONTEXT_LENGTH: 'abc' }, 'OLLAMA_CONTEXT_LENGTH'],
   [['serve', '--port', '0'], { OLLAMA_KV_CACHE_TYPE: 'q9' }, 'OLLAMA_KV_CACHE_TYPE'],
 ])('%j with %j prints one line', async (args, environment, expected) => {
-  const { code, complaint } = await run(args, environment).exit
+  const { code, stderr } = await run(args, environment).exit
 
   expect(code).toBe(1)
-  expect(complaint).toMatch(/^Error: .*\n$/)
-  expect(complaint).toContain(expected)
+  expect(stderr).toMatch(/^Error: .*\n$/)
+  expect(stderr).toContain(expected)
 })
 
 test('a folder without a GGUF file is served, with a warning', async () => {
@@ -279,9 +279,9 @@ test('a folder without a GGUF file is served, with a warning', async () => {
   const address = await server.address
 
   await fetch(`${address}/v1/models`)
-  await until(() => server.printed.length === 2, 5_000)
+  await until(() => server.stdoutLines.length === 2, 5_000)
 
-  expect(server.printed[1]).toBe(`Warning: no GGUF file found in ${folder}.`)
+  expect(server.stdoutLines[1]).toBe(`Warning: no GGUF file found in ${folder}.`)
   await rm(folder, { recursive: true })
 })
 
@@ -293,9 +293,9 @@ test('logs a model that cannot be loaded on stderr', async () => {
 
   const response = await ask(address, { model: 'broken' })
   server.kill('SIGTERM')
-  const { complaint } = await server.exit
+  const { stderr } = await server.exit
 
   expect(response.status).toBe(500)
-  expect(complaint).toMatch(/^modelmount: The file of the model "broken:latest" cannot be used: .*\n$/)
+  expect(stderr).toMatch(/^modelmount: The file of the model "broken:latest" cannot be used: .*\n$/)
   await rm(folder, { recursive: true })
 })

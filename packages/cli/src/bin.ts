@@ -9,7 +9,7 @@ import { ps } from './commands/ps.ts'
 import { pull } from './commands/pull.ts'
 import { push } from './commands/push.ts'
 import { rm } from './commands/rm.ts'
-import { run, thinkAlone } from './commands/run.ts'
+import { run, expandThinkFlag } from './commands/run.ts'
 import { serve } from './commands/serve.ts'
 import { show } from './commands/show.ts'
 import { stop } from './commands/stop.ts'
@@ -28,7 +28,7 @@ for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, s
 // A pipe such as `| head` may close early.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
 
-await program.parseAsync(thinkAlone(process.argv)).catch((error: Error) => {
+await program.parseAsync(expandThinkFlag(process.argv)).catch((error: Error) => {
   process.stderr.write(`Error: ${error.message}\n`)
   process.exitCode = 1
 })

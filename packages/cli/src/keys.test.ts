@@ -37,14 +37,14 @@ async function serve() {
     env: environment(),
   })
   onTestFinished(() => void child.kill('SIGKILL'))
-  let said = ''
-  for (const output of [child.stdout, child.stderr]) output.on('data', (text) => (said += text))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text))
   const [line] = await once(createInterface({ input: child.stdout }), 'line')
-  return { url: String(line).replace('Listening on ', ''), said: () => said }
+  return { url: String(line).replace('Listening on ', ''), output: () => output }
 }
 
 test('a running server accepts a new key, and rejects it once revoked', async () => {
-  const { url, said } = await serve()
+  const { url, output } = await serve()
   const { key, secret } = await created('laptop', '--models', 'tiny', '--expires', '30d')
   const status = async (headers: Record<string, string>) =>
     (await fetch(`${url}/v1/models`, { headers })).status
@@ -59,7 +59,7 @@ test('a running server accepts a new key, and rejects it once revoked', async ()
   await keys('revoke', key.id)
   expect(await status({ 'x-api-key': next })).toBe(401)
 
-  for (const canary of [secret, next]) expect(said()).not.toContain(canary.slice(-43))
+  for (const canary of [secret, next]) expect(output()).not.toContain(canary.slice(-43))
   expect((statSync(join(data, 'modelmount.db')).mode & 0o777).toString(8)).toBe('600')
 })
 
@@ -140,8 +140,8 @@ test.each([
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
   [['create', 'x', '--expires', 'soon'], 'expiresIn'],
   [['create', 'x', '--expires', '2027-02-30'], 'expiresAt'],
-])('%j is an error that names the field', async (args, complaint) => {
-  await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(complaint) })
+])('%j is an error that names the field', async (args, message) => {
+  await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(message) })
 })
 
 test('rejects revoking an unknown key', async () => {
@@ -163,7 +163,7 @@ test('accepts a grace in days, and an expiry date', async () => {
 })
 
 test.each([['list'], ['rotate', 'key_a'], ['revoke', 'key_a']])(
-  'a folder that is misspelt is told to %s, and no database is made there',
+  '%s rejects a folder without a database, and creates no database in it',
   async (...args) => {
     await expect(keys(...args)).rejects.toMatchObject({
       code: 1,

@@ -25,21 +25,21 @@ function start(...args: readonly string[]): ChildProcess & { stdout: NodeJS.Read
   return child as ChildProcess & { stdout: NodeJS.ReadableStream }
 }
 
-async function say(...args: readonly string[]): Promise<string> {
+async function runToEnd(...args: readonly string[]): Promise<string> {
   const command = start(...args)
-  let said = ''
+  let output = ''
   command.stdout.on('data', (chunk) => {
-    said += chunk
+    output += chunk
   })
   expect(await once(command, 'close')).toEqual([0, null])
-  return said
+  return output
 }
 
 test('records tokens and cost of a key, and enforces its spending limit', async () => {
   const prices = join(data, 'prices.json')
   writeFileSync(prices, '{"tiny": {"inputPerMillionUsd": 1, "outputPerMillionUsd": 2}}')
   const keyed = ['keys', 'create', 'reports', '--spend', '0.0002', '--per', 'day', '--data', data, '--json']
-  const { key, secret } = JSON.parse(await say(...keyed)) as { key: { id: string }; secret: string }
+  const { key, secret } = JSON.parse(await runToEnd(...keyed)) as { key: { id: string }; secret: string }
   const server = start(
     ...['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data, '--prices', prices],
   )
@@ -56,14 +56,14 @@ test('records tokens and cost of a key, and enforces its spending limit', async 
   const refused = await ask(1_000)
 
   expect([answer.status, refused.status]).toEqual([200, 429])
-  const [row] = JSON.parse(await say('usage', '--data', data, '--json')) as readonly object[]
+  const [row] = JSON.parse(await runToEnd('usage', '--data', data, '--json')) as readonly object[]
   expect(row).toMatchObject({
     group: key.id,
     name: 'reports',
     calls: 1,
     nanoUsd: `${usage.prompt_tokens * 1_000 + usage.completion_tokens * 2_000}`,
   })
-  expect(await say('usage', '--data', data, '--by', 'model')).toContain('tiny:latest')
+  expect(await runToEnd('usage', '--data', data, '--by', 'model')).toContain('tiny:latest')
 })
 
 /** Returns the URL that a server prints at its start. */
@@ -73,8 +73,8 @@ async function urlOf(server: { readonly stdout: NodeJS.ReadableStream }): Promis
 }
 
 test('with --admin, a key with the scope admin creates keys over HTTP; without it, none does', async () => {
-  const made = await say('keys', 'create', 'root', '--scopes', 'admin', '--data', data, '--json')
-  const { secret } = JSON.parse(made) as { secret: string }
+  const json = await runToEnd('keys', 'create', 'root', '--scopes', 'admin', '--data', data, '--json')
+  const { secret } = JSON.parse(json) as { secret: string }
   const served = ['serve', '--port', '0', '--models', models, '--auth', 'keys', '--data', data]
   const [plain, managed] = await Promise.all([urlOf(start(...served)), urlOf(start(...served, '--admin'))])
   const create = (url: string, key: string) =>
@@ -90,7 +90,7 @@ test('with --admin, a key with the scope admin creates keys over HTTP; without i
   expect(answer.status).toBe(201)
   const { secret: other } = (await answer.json()) as { secret: string }
   expect((await create(managed, other)).status).toBe(403)
-  expect(await say('keys', 'list', '--data', data)).toContain('made')
+  expect(await runToEnd('keys', 'list', '--data', data)).toContain('made')
 })
 
 test('--admin without --auth keys is an error', async () => {
@@ -98,11 +98,11 @@ test('--admin without --auth keys is an error', async () => {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   started.push(command)
-  let complained = ''
+  let stderr = ''
   command.stderr.on('data', (chunk) => {
-    complained += chunk
+    stderr += chunk
   })
 
   expect(await once(command, 'close')).toEqual([1, null])
-  expect(complained).toContain('Add --auth keys')
+  expect(stderr).toContain('Add --auth keys')
 })

@@ -1,7 +1,7 @@
 /** Identifies the program on a port in use: mostly Ollama, or another Modelmount. */
 
 /** Time limit for a program that listens but does not answer. */
-const patienceMs = 1_000
+const timeoutMs = 1_000
 
 export async function occupantOf(address: string): Promise<string> {
   const [greeting, models] = await Promise.all([ask(`${address}/`), ask(`${address}/v1/models`)])
@@ -12,7 +12,7 @@ export async function occupantOf(address: string): Promise<string> {
 
 async function ask(url: string): Promise<string> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(patienceMs) })
+    const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) })
     return await response.text()
   } catch {
     return ''

@@ -8,7 +8,7 @@ const lines: readonly ProgressLine[] = [
   { status: 'success' },
 ]
 
-async function* told(failure?: Error): AsyncGenerator<ProgressLine> {
+async function* progressLines(failure?: Error): AsyncGenerator<ProgressLine> {
   yield* lines
   if (failure) throw failure
 }
@@ -22,7 +22,7 @@ const screen = (isTTY: boolean) => {
 test('without a terminal, writes the lines as they arrive', async () => {
   const out = screen(false)
 
-  await showProgress(told(), out)
+  await showProgress(progressLines(), out)
 
   expect(out.text()).toBe(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
 })
@@ -30,7 +30,7 @@ test('without a terminal, writes the lines as they arrive', async () => {
 test('a terminal shows a row per step, with full bars at the end', async () => {
   const out = screen(true)
 
-  await showProgress(told(), out)
+  await showProgress(progressLines(), out)
 
   const rows = out.text().replaceAll('\x1b[K', '').replaceAll('\r', '').split('\n')
   expect(rows.map((row) => row.trimEnd())).toEqual([
@@ -44,6 +44,6 @@ test('a terminal shows a row per step, with full bars at the end', async () => {
 test('a failure keeps the progress shown, and rejects', async () => {
   const out = screen(true)
 
-  await expect(showProgress(told(new Error('gone')), out)).rejects.toThrow('gone')
+  await expect(showProgress(progressLines(new Error('gone')), out)).rejects.toThrow('gone')
   expect(out.text()).toContain(' 25% ')
 })

@@ -9,7 +9,7 @@ import express, { type Express } from 'express'
 import { databaseIn } from './database.ts'
 import { isLoopback, withBrackets } from './host.ts'
 import { occupantOf } from './occupant.ts'
-import { complain } from './output.ts'
+import { logToStderr } from './output.ts'
 import { readPrices } from './prices.ts'
 
 export interface ServeOptions {
@@ -57,8 +57,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail(
       `Other machines can reach ${host}. Add --auth keys to require an API key, or --no-auth to serve everyone.`,
     )
-  const isKept = auth === 'keys' || options.prices !== undefined
-  if (isKept && options.data === undefined && models === undefined && options.model !== undefined)
+  const needsDatabase = auth === 'keys' || options.prices !== undefined
+  if (needsDatabase && options.data === undefined && models === undefined && options.model !== undefined)
     fail('Keys and usage need a folder, and --model has none. Add --data FOLDER.')
   if (admin && auth !== 'keys') fail('--admin requires API keys. Add --auth keys.')
   const llm = await createLlm({
@@ -85,7 +85,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       maxBytes: options.storeMax,
     },
     ...(options.prices !== undefined && { prices: readPrices(options.prices) }),
-    logger: { warn: complain, error: complain },
+    logger: { warn: logToStderr, error: logToStderr },
   }).catch(nameFlags)
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))

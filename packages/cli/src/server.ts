@@ -5,7 +5,7 @@
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 import { serverUrl } from './host.ts'
-import { complain } from './output.ts'
+import { logToStderr } from './output.ts'
 
 export interface ServerOptions {
   /** Server address in the syntax of `$OLLAMA_HOST`. If it is set, no other server is tried. */
@@ -120,15 +120,15 @@ async function connect({ host, server, registry }: ServerOptions): Promise<Serve
     scopes: ['inference', 'models'],
     // Only this command calls the routes, so the registry in its model name is allowed.
     ...(registry && { store: { registries: [registry], privateRegistries: [registry] } }),
-    logger: { warn: complain, error: complainOfHidden },
+    logger: { warn: logToStderr, error: logHiddenError },
   })
   const handle = toFetchHandler(routesFor(['ollama']), llm, { remoteAddress: () => '127.0.0.1' })
   return new Server('http://localhost', handle, llm)
 }
 
 /** Logs an error. Upstream errors are left out, because the command prints their text itself. */
-function complainOfHidden(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
-  if (details.err?.code !== 'upstream') complain(details, message)
+function logHiddenError(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
+  if (details.err?.code !== 'upstream') logToStderr(details, message)
 }
 
 const withKeyHint = (reason: string): string =>
@@ -146,10 +146,10 @@ function fetchWithKey(request: Request): Promise<Response> {
 }
 
 /** Time limit for a server that listens but does not answer. */
-const patienceMs = 2_000
+const timeoutMs = 2_000
 
 const answers = (url: string): Promise<boolean> =>
-  fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(patienceMs) }).then(
+  fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(timeoutMs) }).then(
     () => true,
     () => false,
   )

@@ -8,7 +8,7 @@ import { parseDigest } from '@modelmount/core/models'
 import type { ProgressLine } from './progress.ts'
 import { type Server, ServerError } from './server.ts'
 
-const tellMs = 100
+const progressIntervalMs = 100
 
 type ByName = Readonly<Record<string, string>>
 
@@ -27,7 +27,7 @@ async function* uploadOne(server: Server, file: string): AsyncGenerator<Progress
   const digest = await digestOf(file)
   const { size: total } = await stat(file)
   const progress = { status: `copying file ${digest}`, digest, total }
-  if (!(await isThere(server, digest))) {
+  if (!(await hasBlob(server, digest))) {
     let completed = 0
     const bytes = createReadStream(file).on('data', (chunk) => {
       completed += chunk.length
@@ -35,7 +35,7 @@ async function* uploadOne(server: Server, file: string): AsyncGenerator<Progress
     const sent = server
       .send('POST', `/api/blobs/${digest}`, { body: Readable.toWeb(bytes) as ReadableStream<Uint8Array> })
       .then(() => true)
-    while (!(await Promise.race([sent, delay(tellMs, false, { ref: false })])))
+    while (!(await Promise.race([sent, delay(progressIntervalMs, false, { ref: false })])))
       yield { ...progress, completed }
   }
   yield { ...progress, completed: total }
@@ -48,7 +48,7 @@ async function digestOf(file: string): Promise<string> {
   return `sha256:${hash.digest('hex')}`
 }
 
-async function isThere(server: Server, digest: string): Promise<boolean> {
+async function hasBlob(server: Server, digest: string): Promise<boolean> {
   try {
     await server.send('HEAD', `/api/blobs/${digest}`)
     return true

@@ -35,12 +35,12 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     ['helmet()', helmet()],
     ['middleware that sets a cookie', cookies],
   ]
-  const placed = middlewares.flatMap(([name, middleware]) => [
-    { place: `behind ${name}`, mount: (router: RequestHandler) => express().use(middleware, router) },
-    { place: `before ${name}`, mount: (router: RequestHandler) => express().use(router, middleware) },
+  const mounts = middlewares.flatMap(([name, middleware]) => [
+    { title: `the router after ${name}`, mount: (router: RequestHandler) => express().use(middleware, router) },
+    { title: `the router before ${name}`, mount: (router: RequestHandler) => express().use(router, middleware) },
   ])
 
-  describe.each(placed)('$place', ({ mount }) => {
+  describe.each(mounts)('$title', ({ mount }) => {
     test('a chat gets a complete answer', async () => {
       const app = mount(llmRouter(llm))
 

@@ -123,11 +123,11 @@ describe.each([
 
   test('a call counts as running until its response is over or its client disconnects', async () => {
     const limits = { concurrent: 1 }
-    const held: Response[] = []
+    const pending: Response[] = []
     const app = express().get(
       '/hello',
-      rateLimit(limiter, { name: 'held', limits }),
-      (_req, res) => void held.push(res),
+      rateLimit(limiter, { name: 'export', limits }),
+      (_req, res) => void pending.push(res),
     )
     const server = app.listen(0, '127.0.0.1')
     try {
@@ -135,19 +135,19 @@ describe.each([
       const first = request(server)
         .get('/hello')
         .then(({ status }) => status)
-      await until(() => held.length === 1, 1_000)
+      await until(() => pending.length === 1, 1_000)
       const second = await request(server).get('/hello')
-      held[0]?.send('done')
+      pending[0]?.send('done')
 
       expect([await first, second.status]).toEqual([200, 429])
-      const leaving = request(server).get('/hello')
-      leaving.catch(() => {})
-      leaving.end(() => {})
-      await until(() => held.length === 2, 1_000)
-      leaving.abort()
+      const aborted = request(server).get('/hello')
+      aborted.catch(() => {})
+      aborted.end(() => {})
+      await until(() => pending.length === 2, 1_000)
+      aborted.abort()
       await expect
         .poll(async () =>
-          limiter.reserve([{ id: 'held ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+          limiter.reserve([{ id: 'export ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
             () => true,
             () => false,
           ),

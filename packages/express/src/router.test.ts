@@ -159,7 +159,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.body).toEqual(['ann'])
     })
 
-    test('paths outside the prefix are left to the app', async () => {
+    test('paths outside the prefix are passed to the host app', async () => {
       const app = express().use('/ai', llmRouter(llm)).get('/v1/models', users)
 
       const response = await request(app).get('/v1/models')
@@ -180,7 +180,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
     })
   })
 
-  describe('beside the middleware of the app', () => {
+  describe('together with middleware of the host app', () => {
     test('the router reads a body before express.json()', async () => {
       const app = express().use(llmRouter(llm)).use(express.json())
 
@@ -271,7 +271,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(() => llmRouter(hosted)).toThrow(TypeError)
     })
 
-    test('OPTIONS on other paths is left to the app', async () => {
+    test('OPTIONS on other paths is passed to the host app', async () => {
       const app = express()
         .use('/ai', llmRouter(llm))
         .options('/ai/users', (_req, res) => void res.status(204).end())

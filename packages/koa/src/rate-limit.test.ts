@@ -105,24 +105,24 @@ test('a route settles its actual cost', async () => {
 
 test('a call counts as running until its response is over', async () => {
   const limits = { concurrent: 1 }
-  const held: (() => void)[] = []
-  const app = appOf(rateLimit(limiter, { name: 'held', limits }), async (ctx) => {
-    await new Promise<void>((resolve) => held.push(resolve))
+  const pending: (() => void)[] = []
+  const app = appOf(rateLimit(limiter, { name: 'export', limits }), async (ctx) => {
+    await new Promise<void>((resolve) => pending.push(resolve))
     ctx.body = 'done'
   })
   const { url, close } = await listen(app.callback())
   onTestFinished(close)
 
   const first = fetch(url)
-  await until(() => held.length === 1, 1_000)
+  await until(() => pending.length === 1, 1_000)
   const second = await fetch(url)
-  held[0]?.()
+  pending[0]?.()
 
   expect([(await first).status, second.status]).toEqual([200, 429])
   await (await first).text()
   await expect
     .poll(() =>
-      limiter.reserve([{ id: 'held ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
+      limiter.reserve([{ id: 'export ip:127.0.0.1', limits }], { requests: 0, tokens: 0 }).then(
         () => true,
         () => false,
       ),

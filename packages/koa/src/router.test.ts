@@ -173,7 +173,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(response.text).toBe('the app')
   })
 
-  test('OPTIONS on other paths is left to the app', async () => {
+  test('OPTIONS on other paths is passed to the host app', async () => {
     const app = appOf(mount(llmRouter(llm)), (ctx) => {
       ctx.body = 'the app'
     })
@@ -183,7 +183,7 @@ describe.each(below)('under a prefix by %s', (how, mount) => {
     expect(response.text).toBe('the app')
   })
 
-  test('paths outside the prefix are left to the app', async () => {
+  test('paths outside the prefix are passed to the host app', async () => {
     const app = appOf(mount(llmRouter(llm)), (ctx) => {
       ctx.body = 'the app'
     })
@@ -486,11 +486,11 @@ describe('a stream that is not read to its end', () => {
       await next()
       await written
     })
-    const leaving = new AbortController()
-    const response = ask(url, {}, leaving.signal)
+    const controller = new AbortController()
+    const response = ask(url, {}, controller.signal)
     await expect.poll(() => long.running, soon).toBe(1)
 
-    leaving.abort()
+    controller.abort()
 
     await expect(response).rejects.toThrow('aborted')
     await expect.poll(() => long.running, soon).toBe(0)
@@ -515,13 +515,13 @@ describe('a stream that is not read to its end', () => {
       },
     ],
   ])('is closed when middleware in front %s', async (_what, status, middleware) => {
-    const asked = long.requests.length
+    const requestsBefore = long.requests.length
     const url = await serve(middleware)
 
     const response = await ask(url)
 
     expect(response.status).toBe(status)
-    expect(long.requests).toHaveLength(asked + 1)
+    expect(long.requests).toHaveLength(requestsBefore + 1)
     await expect.poll(() => long.running, soon).toBe(0)
   })
 })

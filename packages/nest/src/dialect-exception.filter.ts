@@ -23,7 +23,7 @@ export class DialectExceptionFilter implements ExceptionFilter {
     // The response was sent already, for example by a timeout middleware.
     if (res.writableEnded) return
     // Like Nest, logs all details of an unexpected error, and shows none to the client.
-    if (!isForeseen(exception)) this.#logger.error(exception)
+    if (!isExpected(exception)) this.#logger.error(exception)
     if (res.headersSent) return void res.destroy()
 
     const response = this.#refuse(readRequest(req, res, this.#pattern), toLlmError(exception))
@@ -32,7 +32,7 @@ export class DialectExceptionFilter implements ExceptionFilter {
   }
 }
 
-const isForeseen = (exception: unknown): boolean =>
+const isExpected = (exception: unknown): boolean =>
   exception instanceof HttpException || LlmError.from(exception).code !== 'internal'
 
 function toLlmError(exception: unknown): LlmError {

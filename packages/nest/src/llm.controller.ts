@@ -68,17 +68,17 @@ type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpRes
 export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', authenticate } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
-  const spoken = routesFor(dialects)
-  const { routes, handleUnmatched } = spoken
+  const table = routesFor(dialects)
+  const { routes, handleUnmatched } = table
   const methods = methodsByPath(routes)
   // Checked now, so that an invalid option fails the set-up instead of each request.
   const limitBytes = toBytes(bodyLimit)
 
   const controller = (name: string, at = path): Type<LlmController> => {
     // Nest logs the routes under the name of the class.
-    const made = { [name]: class extends LlmController {} }[name] as Type<LlmController>
-    Controller({ path: at, version: VERSION_NEUTRAL })(made) // Our paths contain their own version.
-    return made
+    const controllerClass = { [name]: class extends LlmController {} }[name] as Type<LlmController>
+    Controller({ path: at, version: VERSION_NEUTRAL })(controllerClass) // Our paths contain their own version.
+    return controllerClass
   }
 
   const addRoute = (
@@ -86,7 +86,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     method: keyof typeof RequestMethod,
     pattern: string,
     answer: Answer,
-    { renderError }: Pick<DialectTable, 'renderError'> = spoken,
+    { renderError }: Pick<DialectTable, 'renderError'> = table,
   ): void => {
     const key = `${method} ${pattern}`
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
@@ -106,29 +106,29 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   // A path that two dialects share is in the controller of the first.
   const ownerOf = (path: string): DialectName | undefined =>
     dialects.find((name) => routesFor([name]).routes.some((route) => route.path === path))
-  const speaking = dialects.map((name) => {
-    const made = controller(`${name[0]?.toUpperCase()}${name.slice(1)}Controller`)
+  const dialectControllers = dialects.map((name) => {
+    const controllerClass = controller(`${name[0]?.toUpperCase()}${name.slice(1)}Controller`)
     const own = routes.filter((route) => ownerOf(route.path) === name)
-    for (const { method, path, handle } of own) addRoute(made, method, path, handle)
-    return made
+    for (const { method, path, handle } of own) addRoute(controllerClass, method, path, handle)
+    return controllerClass
   })
 
-  const last = controller('UnroutedController')
+  const unroutedController = controller('UnroutedController')
   for (const [pattern, allowed] of methods)
-    addRoute(last, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
+    addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
   // Two patterns: the wildcard does not match the mount point itself.
   for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
-    addRoute(last, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
-  return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...speaking, last]
+    addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
+  return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...dialectControllers, unroutedController]
 
   function adminController(at: string): Type<LlmController> {
-    const made = controller('LlmAdminController', at)
-    const table = adminRoutes()
-    for (const { method, path, handle } of table.routes) addRoute(made, method, path, handle, table)
-    for (const [pattern, allowed] of methodsByPath(table.routes))
-      addRoute(made, 'ALL', pattern, (request, llm) => table.handleUnmatched(request, allowed, llm), table)
-    addRoute(made, 'ALL', '/*path', (request, llm) => table.handleUnmatched(request, [], llm), table)
-    return made
+    const controllerClass = controller('LlmAdminController', at)
+    const adminTable = adminRoutes()
+    for (const { method, path, handle } of adminTable.routes) addRoute(controllerClass, method, path, handle, adminTable)
+    for (const [pattern, allowed] of methodsByPath(adminTable.routes))
+      addRoute(controllerClass, 'ALL', pattern, (request, llm) => adminTable.handleUnmatched(request, allowed, llm), adminTable)
+    addRoute(controllerClass, 'ALL', '/*path', (request, llm) => adminTable.handleUnmatched(request, [], llm), adminTable)
+    return controllerClass
   }
 }
 

@@ -77,9 +77,9 @@ describe('forRoot', () => {
     ])
     const before = engine.requests.length
 
-    const said = await Promise.all(['en', 'de'].map((path) => contentOf(clientOf(`${url}/${path}`))))
+    const answers = await Promise.all(['en', 'de'].map((path) => contentOf(clientOf(`${url}/${path}`))))
 
-    expect(said).toEqual(['Hello there.', 'Guten Tag.'])
+    expect(answers).toEqual(['Hello there.', 'Guten Tag.'])
     expect(engine.requests.length - before).toBe(1)
     expect(german.requests).toHaveLength(1)
   })
@@ -372,7 +372,7 @@ describe('exceptions of the app on our routes', () => {
 
     expect(JSON.stringify(body)).not.toContain('secret')
     expect(body.error.type).toBe('server_error')
-    expect(lines.filter(([, said]) => said === bug)).toEqual([['error', bug, undefined, 'ExceptionsHandler']])
+    expect(lines.filter(([, logged]) => logged === bug)).toEqual([['error', bug, undefined, 'ExceptionsHandler']])
   })
 
   test('an exception after the headers were sent ends the connection', async () => {
@@ -508,7 +508,7 @@ describe('paths', () => {
       '/llm/v1/nope',
       { path: 'llm', unknownRoutes: 'pass' as const },
     ],
-  ])('%s, an unknown path is left to the app', async (_where, path, options) => {
+  ])('%s, an unknown path is passed to the host app', async (_where, path, options) => {
     const { server } = await serve([LlmModule.forRoot({ engine, models, ...options })])
 
     const { body } = await request(server).get(path).expect(404)
@@ -654,13 +654,13 @@ const stream = (url: string, headers: Record<string, string> = {}): Promise<Resp
     body: JSON.stringify({ ...hello, stream: true }),
   })
 
-async function textsOf({ body }: Response, heard: (text: string) => void = () => {}): Promise<string[]> {
+async function textsOf({ body }: Response, onText: (text: string) => void = () => {}): Promise<string[]> {
   const texts: string[] = []
   for await (const { data } of readEvents(body as ReadableStream<Uint8Array>)) {
     const text = data === '[DONE]' ? undefined : JSON.parse(data).choices[0].delta.content
     if (!text) continue
     texts.push(text)
-    heard(text)
+    onText(text)
   }
   return texts
 }

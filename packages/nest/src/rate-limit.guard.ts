@@ -54,9 +54,9 @@ export class RateLimitGuard implements CanActivate {
   }
 
   #limitOf(context: ExecutionContext): ReturnType<typeof createRouteLimit<LlmRequest>> {
-    const places = [context.getHandler(), context.getClass()]
+    const targets = [context.getHandler(), context.getClass()]
     const options =
-      this.#reflector.getAllAndOverride<RateLimitOptions | undefined>(RATE_LIMIT, places) ?? noOptions
+      this.#reflector.getAllAndOverride<RateLimitOptions | undefined>(RATE_LIMIT, targets) ?? noOptions
     const known = this.#limits.get(options)
     if (known) return known
     // Checked again, because the fields of a subclass exist only after the constructor of this class.

@@ -30,19 +30,19 @@ export async function printAnswer(
   lines: AsyncIterable<AnswerLine>,
   { hideThinking, signal }: { readonly hideThinking: boolean; readonly signal?: AbortSignal },
 ): Promise<AnswerSummary> {
-  const waiting = spin(process.stderr)
+  const indicator = spin(process.stderr)
   let text = ''
   let isThinking = false
   try {
     for await (const line of lines) {
       const { content = line.response ?? '', thinking = line.thinking ?? '' } = line.message ?? {}
       if (thinking && !hideThinking) {
-        waiting.stop()
+        indicator.stop()
         process.stdout.write(isThinking ? faint(thinking) : `Thinking...\n${faint(thinking.trimStart())}`)
         isThinking = true
       }
       if (content) {
-        waiting.stop()
+        indicator.stop()
         process.stdout.write(isThinking ? `\n...done thinking.\n\n${content}` : content)
         isThinking = false
         text += content
@@ -52,7 +52,7 @@ export async function printAnswer(
   } catch (error) {
     if (!signal?.aborted) throw error
   } finally {
-    waiting.stop()
+    indicator.stop()
   }
   return { text }
 }

@@ -7,18 +7,18 @@ import { ServerError } from '../server.ts'
 import type { Conversation } from './conversation.ts'
 import { help } from './help.ts'
 
-type Work = (chat: Conversation, words: readonly string[], text: string) => string | Promise<string>
+type CommandHandler = (chat: Conversation, words: readonly string[], text: string) => string | Promise<string>
 
 /** Runs a command. Returns true when it ends the conversation. Throws `ServerError`. */
 export async function runCommand(chat: Conversation, text: string): Promise<boolean> {
   const [name = '', ...words] = text.match(/"[^"]*"|\S+/g) ?? []
   if (name === '/bye' || name === '/exit') return true
-  const work = commands[name]
-  print(work ? await work(chat, words, text) : `Unknown command '${name}'. Type /? for help\n`)
+  const handler = commands[name]
+  print(handler ? await handler(chat, words, text) : `Unknown command '${name}'. Type /? for help\n`)
   return false
 }
 
-const commands: Readonly<Record<string, Work>> = {
+const commands: Readonly<Record<string, CommandHandler>> = {
   '/?': (_, [about]) => helpOn(about),
   '/help': (_, [about]) => helpOn(about),
   '/clear': (chat) => {

@@ -55,7 +55,7 @@ export class Conversation {
    * Sends a message and prints the answer. The conversation keeps the text of a stopped answer. After an
    * error, it keeps neither the message nor the answer.
    */
-  async say(content: string, signal: AbortSignal): Promise<AnswerSummary> {
+  async send(content: string, signal: AbortSignal): Promise<AnswerSummary> {
     const messages = [...this.#messages, { role: 'user', content }]
     const { system, model, settings, hideThinking } = this
     const request = {
@@ -64,8 +64,8 @@ export class Conversation {
       messages: [...(system ? [{ role: 'system', content: system }] : []), ...messages],
     }
     const lines = this.server.stream<AnswerLine>('/api/chat', request, signal)
-    const said = await printAnswer(lines, { hideThinking, signal })
-    this.#messages = said.text ? [...messages, { role: 'assistant', content: said.text }] : messages
-    return said
+    const answer = await printAnswer(lines, { hideThinking, signal })
+    this.#messages = answer.text ? [...messages, { role: 'assistant', content: answer.text }] : messages
+    return answer
   }
 }

@@ -2,17 +2,17 @@
 import type { Metrics } from './answer.ts'
 
 export function describeMetrics(metrics: Metrics): string {
-  const { prompt_eval_count: read, prompt_eval_duration: reading } = metrics
-  const { eval_count: written, eval_duration: writing } = metrics
+  const { prompt_eval_count: promptTokens, prompt_eval_duration: promptNs } = metrics
+  const { eval_count: outputTokens, eval_duration: outputNs } = metrics
   const rows: Readonly<Record<string, string>> = {
     'total duration': time(metrics.total_duration),
     'load duration': time(metrics.load_duration),
-    'prompt eval count': tokens(read),
-    'prompt eval duration': time(reading),
-    'prompt eval rate': rate(read, reading),
-    'eval count': tokens(written),
-    'eval duration': time(writing),
-    'eval rate': rate(written, writing),
+    'prompt eval count': tokens(promptTokens),
+    'prompt eval duration': time(promptNs),
+    'prompt eval rate': rate(promptTokens, promptNs),
+    'eval count': tokens(outputTokens),
+    'eval duration': time(outputNs),
+    'eval rate': rate(outputTokens, outputNs),
   }
   return Object.entries(rows)
     .map(([name, value]) => (value ? `${`${name}:`.padEnd(22)}${value}\n` : ''))

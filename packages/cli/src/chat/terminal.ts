@@ -56,7 +56,7 @@ async function answerTo(
 ): Promise<boolean> {
   try {
     if (kind === 'command') return await runCommand(chat, text)
-    const { metrics } = await chat.say(text, signal)
+    const { metrics } = await chat.send(text, signal)
     print('\n\n')
     if (metrics && chat.isVerbose) process.stderr.write(describeMetrics(metrics))
   } catch (error) {

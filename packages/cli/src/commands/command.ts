@@ -23,7 +23,7 @@ export const registryOf = (model: string): string | undefined =>
   /^(?:\w+:\/\/)?([^/]+)\/[^/]+\/[^/]+$/.exec(model)?.[1]
 
 /** If the command runs without a server, prints that it cannot see the models of other processes. */
-export function noteIfAlone(server: Server): void {
+export function noteIfNoServer(server: Server): void {
   if (server.isOwn)
     process.stderr.write('No server was asked: models that apps have loaded are not listed here.\n')
 }

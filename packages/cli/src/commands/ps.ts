@@ -3,7 +3,7 @@ import { humanBytes, humanTime } from '../human.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
 import { table } from '../table.ts'
-import { clientCommand, type HostOption, noteIfAlone } from './command.ts'
+import { clientCommand, type HostOption, noteIfNoServer } from './command.ts'
 
 /** Response of `/api/ps`. Source: Ollama API reference, "List running models". */
 interface Running {
@@ -31,7 +31,7 @@ ps.action((options: HostOption) =>
       Date.parse(model.expires_at) < Date.now() ? 'Stopping...' : humanTime(model.expires_at),
     ])
     print(table([['NAME', 'ID', 'SIZE', 'PROCESSOR', 'CONTEXT', 'UNTIL'], ...rows]))
-    noteIfAlone(server)
+    noteIfNoServer(server)
   }),
 )
 

@@ -42,19 +42,19 @@ run.action((model: string, words: readonly string[], options: RunOptions) =>
     const piped = process.stdin.isTTY ? [] : [await text(process.stdin)]
     const prompt = [...piped, ...words].filter((one) => one.trim() !== '').join(' ')
     const answer = await showOrPull(server, model, options)
-    if (prompt === '' && process.stdin.isTTY) return converse(server, model, answer.messages ?? [], options)
-    if (isEncoder(answer)) return printVector(server, model, prompt)
+    if (prompt === '' && process.stdin.isTTY) return chatInteractively(server, model, answer.messages ?? [], options)
+    if (isEmbeddingModel(answer)) return printEmbedding(server, model, prompt)
     await answerOnce(server, model, prompt, options)
   }),
 )
 
 /** Rewrites `--think` to `--think=true`. Otherwise the option would take the prompt as its value. */
-export const thinkAlone = (words: readonly string[]): readonly string[] =>
+export const expandThinkFlag = (words: readonly string[]): readonly string[] =>
   words.map((word, index) =>
     word === '--think' && !words.slice(0, index).includes('--') ? '--think=true' : word,
   )
 
-async function converse(
+async function chatInteractively(
   server: Server,
   model: string,
   messages: readonly Message[],
@@ -77,7 +77,7 @@ async function answerOnce(server: Server, model: string, prompt: string, options
   if (metrics && verbose) process.stderr.write(describeMetrics(metrics))
 }
 
-async function printVector(server: Server, model: string, input: string): Promise<void> {
+async function printEmbedding(server: Server, model: string, input: string): Promise<void> {
   const { embeddings } = await server.post<{ readonly embeddings: readonly unknown[] }>('/api/embed', {
     model,
     input,
@@ -97,7 +97,7 @@ async function showOrPull(server: Server, model: string, { insecure }: RunOption
   }
 }
 
-const isEncoder = ({ capabilities = [] }: ShowAnswer): boolean =>
+const isEmbeddingModel = ({ capabilities = [] }: ShowAnswer): boolean =>
   capabilities.includes('embedding') && !capabilities.includes('completion')
 
 const settingsOf = ({ format, think, keepalive }: RunOptions): Settings => ({

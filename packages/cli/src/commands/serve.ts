@@ -77,7 +77,7 @@ export const serve = new Command('serve')
   .option('--store-max <size>', 'maximum size of models on disk, such as 100gb (default: no limit)', size)
   .option('--prices <file>', 'JSON file with dollars per million tokens by model')
   .action(async (options: Partial<ServeOptions>) => {
-    if (saidOfAuth.size > 1)
+    if (givenAuthOptions.size > 1)
       throw new Error('--auth keys and --no-auth exclude each other: remove one of them.')
     const { host, port } = parseHost(process.env.OLLAMA_HOST ?? '')
     // Loaded on use, so that other commands start faster.
@@ -89,8 +89,8 @@ export const serve = new Command('serve')
  * The auth options on the command line. If both `--auth keys` and `--no-auth` are given, commander keeps only
  * the last one, which could turn authentication off.
  */
-const saidOfAuth = new Set<string>()
-for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => saidOfAuth.add(option))
+const givenAuthOptions = new Set<string>()
+for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => givenAuthOptions.add(option))
 
 function wholeNumber(least: number, most: number): (text: string) => number {
   return (text) => {

@@ -1,6 +1,6 @@
 /** `modelmount stop`: unloads a model. */
 import { type Server, ServerError, withServer } from '../server.ts'
-import { clientCommand, type HostOption, noteIfAlone } from './command.ts'
+import { clientCommand, type HostOption, noteIfNoServer } from './command.ts'
 
 export const stop = clientCommand('stop <model>', 'stop a running model')
 
@@ -10,7 +10,7 @@ stop.action((model: string, options: HostOption) =>
       const isMissing = cause instanceof ServerError && cause.status === 404
       throw isMissing ? new Error(`couldn't find model "${model}" to stop`) : cause
     })
-    noteIfAlone(server)
+    noteIfNoServer(server)
   }),
 )
 
