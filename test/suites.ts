@@ -51,7 +51,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'measured: templates in Go text/template, in all three dialects',
   ],
-  'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars beside streams'],
+  'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars during streams'],
   'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
   'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
   'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
@@ -128,7 +128,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
 }
 
-/** Suites that measure time or memory, or that keep both cores busy: no other suite runs beside them. */
+/** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
 export const aloneSuites: readonly string[] = [
   'test/robustness/*.test.ts',
   ...[

@@ -7,7 +7,7 @@ export interface SilentProxy {
   /** Drops all data of existing and new connections. */
   silence(): void
   /** Forwards data again, and closes the connections that have lost data. */
-  speak(): void
+  resume(): void
   close(): Promise<void>
 }
 
@@ -39,7 +39,7 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
     silence: () => {
       isSilent = true
     },
-    speak: () => {
+    resume: () => {
       isSilent = false
       // These connections have lost data that no side sends again.
       for (const socket of sockets) socket.destroy()

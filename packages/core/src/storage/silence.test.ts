@@ -55,7 +55,7 @@ describe.runIf(postgres).each(['its own pool', 'a pool of the host app'])(
     test('uses new connections after the server responds again, without the unfinished work', async () => {
       proxy.silence()
       await expect(Promise.all([add('a'), add('b')])).rejects.toThrow()
-      proxy.speak()
+      proxy.resume()
 
       await expect
         .poll(() =>
