@@ -103,7 +103,7 @@ const good: readonly Call[] = [
 
 const long = `${canary} `.repeat(2_000)
 
-/** Calls that are rejected, each for another reason. */
+/** Calls that are rejected, each for a different reason. */
 const bad: readonly Call[] = [
   ...['/v1/chat/completions', '/v1/messages', '/api/chat'].flatMap((path): Call[] => [
     { path, body: `{"model":"tiny","max_tokens":4,"messages":[{"role":"user","content":"${canary}` },

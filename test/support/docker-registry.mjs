@@ -12,7 +12,7 @@ const program = (process.env.PATH ?? '')
 
 export const hasDockerRegistry = program !== undefined
 
-/** Starts it on a free port of the loopback address, with an empty folder. */
+/** Starts Docker's registry on a free port of the loopback address, with an empty folder. */
 export async function startDockerRegistry() {
   if (!program) throw new Error('docker-registry is not installed: apt-get install docker-registry')
   const folder = mkdtempSync(join(tmpdir(), 'docker-registry-'))

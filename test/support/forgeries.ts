@@ -73,7 +73,7 @@ const wrongFloats = (parts: Parts): Forgery[] =>
   )
 
 const tokens = 'tokenizer.ggml.tokens'
-/** Wrong metadata entries by a description of the error. Without a value, the entry is removed. */
+/** Wrong metadata entries, keyed by a description of the error. Without a value, the entry is removed. */
 const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry]>> = {
   'no architecture': ['general.architecture'],
   'an unknown architecture': ['general.architecture', words('unheard-of')],
@@ -126,7 +126,7 @@ const wrongEntries: Readonly<Record<string, readonly [key: string, value?: Entry
   'a LoRA adapter': ['general.type', words('adapter')],
 }
 
-/** Wrong vocabularies by a description of the error. */
+/** Changes that make a vocabulary wrong, keyed by a description of the error. */
 const wrongTokens: Readonly<Record<string, (tokens: readonly string[]) => readonly string[]>> = {
   'a duplicate token': (all) => all.with(500, all[501] as string),
   'all tokens the same': (all) => all.map(() => 'same'),

@@ -7,9 +7,9 @@ import type { CacheLifetime } from '@modelmount/core/engine'
 interface Lease {
   readonly tenant: string
   readonly tokens: readonly number[]
-  /** Until `since + ttl` the prefix must be cached. Both are in ms. */
+  /** The prefix must be cached from `since` until `ttl` ms later. */
   sure: { since: number; ttl: number }
-  /** Until `since + ttl` the prefix may be cached. Both are in ms. */
+  /** The prefix may be cached from `since` until `ttl` ms later. */
   possible: { since: number; ttl: number }
 }
 

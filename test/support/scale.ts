@@ -1,4 +1,4 @@
 import { inject } from 'vitest'
 
-/** Number of random tries: `all` in `npm run test:long`, `sample` in the other test commands. */
+/** Number of tries in a suite: `all` in `npm run test:long`, `sample` in the other test commands. */
 export const times = (all: number, sample: number): number => (inject('isThorough') ? all : sample)

@@ -6,7 +6,7 @@ export interface SilentProxy {
   readonly url: string
   /** Drops all data of existing and new connections. */
   silence(): void
-  /** Forwards data again, and closes the connections that have lost data. */
+  /** Forwards data again, and closes all open connections, because they may have lost data. */
   resume(): void
   close(): Promise<void>
 }
@@ -41,7 +41,7 @@ export async function silentProxy(url: string): Promise<SilentProxy> {
     },
     resume: () => {
       isSilent = false
-      // These connections have lost data that no side sends again.
+      // Neither side would send lost data again.
       for (const socket of sockets) socket.destroy()
     },
     close: async () => {
