@@ -56,7 +56,9 @@ function report(results) {
   const longest = Math.max(...results.map(({ mine }) => mine.prompt.length))
   const answerTokens = results.reduce((sum, { mine }) => sum + mine.answer.length, 0)
   print(`## Greedy answers of the built-in model, --threads ${options.threads}\n`)
-  print(`${results.length} prompts of up to ${longest} tokens, ${answerTokens} answer tokens at temperature 0.`)
+  print(
+    `${results.length} prompts of up to ${longest} tokens, ${answerTokens} answer tokens at temperature 0.`,
+  )
   print(`${equal.length} of ${results.length} answers are equal, token by token.\n`)
   const rows = results
     .filter(({ isEqual }) => !isEqual)

@@ -18,7 +18,9 @@ const { values: options } = parseArgs({
   },
 })
 if (!options.against)
-  throw new Error(`Missing option: --against http://127.0.0.1:8080, a llama-server that serves ${options.model}`)
+  throw new Error(
+    `Missing option: --against http://127.0.0.1:8080, a llama-server that serves ${options.model}`,
+  )
 const theirUrl = options.against.replace(/\/$/, '')
 const model = basename(options.model, '.gguf')
 const limit = Number(options.tokens)
@@ -93,9 +95,13 @@ function report(results) {
   const positions = results.reduce((sum, { compared }) => sum + compared, 0)
   const different = results.filter(({ differs }) => differs !== -1)
   print(`## Logprobs of ${model}, --threads ${options.threads}\n`)
-  print(`${results.length} prompts at temperature 0, ${positions} positions, the ${count} likeliest tokens of each.`)
+  print(
+    `${results.length} prompts at temperature 0, ${positions} positions, the ${count} likeliest tokens of each.`,
+  )
   print(`${different.length} answers differ in a token, and are compared up to that token.`)
-  print(`Both servers list ${shared.length} of ${all.length} logprobs. The largest difference is ${largest(all)}.`)
+  print(
+    `Both servers list ${shared.length} of ${all.length} logprobs. The largest difference is ${largest(all)}.`,
+  )
   const far = all.filter(isFar)
   print(`${far.length} differences are above ${tolerance}.`)
   const again = results.flatMap(({ question, again }) => again.map((one) => ({ question, ...one })))
@@ -103,7 +109,9 @@ function report(results) {
   const apart = again.flatMap(({ question, apart }) => apart.map((one) => ({ question, ...one })))
   const theirOwn = again.flatMap(({ theirOwn }) => theirOwn)
   print(`For ${again.length} of these positions, both servers evaluated all earlier tokens as one prompt.`)
-  print(`Then the largest difference is ${largest(apart)}, and ${apart.filter(isFar).length} are above ${tolerance}.`)
+  print(
+    `Then the largest difference is ${largest(apart)}, and ${apart.filter(isFar).length} are above ${tolerance}.`,
+  )
   print(`This changed llama-server's own logprobs by up to ${largest(theirOwn)}.\n`)
   printDifferences('Tokens evaluated one by one', far)
   printDifferences('Tokens evaluated as one prompt', apart.filter(isFar))

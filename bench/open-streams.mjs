@@ -114,6 +114,7 @@ function report() {
   for (const key of ['rss', 'heap', 'p99', 'cpu']) {
     const [once, again] = controls.map((results) => median(results.map((result) => result[key])))
     const off = Math.abs(again / once - 1)
-    if (off > 0.1) print(`WARNING: the control differs by ${percent(off)} in ${key}, so smaller differences are noise.`)
+    if (off > 0.1)
+      print(`WARNING: the control differs by ${percent(off)} in ${key}, so smaller differences are noise.`)
   }
 }

@@ -176,7 +176,10 @@ async function compareConversations(words) {
       ['first token, cold', `${median(colds.map(({ ms }) => ms)).toFixed(0)} ms`],
       ['answers equal to cold ones, temperature 0', `**${same(greedy, first)}** of ${count}`],
       ['answers equal to cold ones, temperature 1 with a seed', `**${same(seeded, cold)}** of ${count}`],
-      ['cached before the last cold calls', `${files} states, ${(bytes / 1e9).toFixed(2)} GB of ${options.budget}`],
+      [
+        'cached before the last cold calls',
+        `${files} states, ${(bytes / 1e9).toFixed(2)} GB of ${options.budget}`,
+      ],
     ],
   )
 }

@@ -92,5 +92,7 @@ const ratio = at(
   samples['ours, requests'].map((value, round) => value / base[round]),
   0.5,
 )
-print(`\nTarget for the limit of requests: a ratio of at most ${target}, ${ratio <= target ? 'met' : 'missed'}.`)
+print(
+  `\nTarget for the limit of requests: a ratio of at most ${target}, ${ratio <= target ? 'met' : 'missed'}.`,
+)
 process.exitCode = ratio <= target ? 0 : 1

@@ -76,7 +76,9 @@ function assertSameBytes(runners) {
   const [first] = bodies
   for (const [index, body] of bodies.entries()) {
     if (body !== first || body.split('"content"').length !== tokens + 2)
-      throw new Error(`"${runners[index].label}" sent other frames than "${runners[0].label}":\n${body.slice(0, 1_000)}`)
+      throw new Error(
+        `"${runners[index].label}" sent other frames than "${runners[0].label}":\n${body.slice(0, 1_000)}`,
+      )
   }
 }
 
@@ -99,5 +101,7 @@ function report(title, runners) {
   const [once, again] = runners.slice(-2).map(({ results }) => median(results))
   const off = Math.abs(again / once - 1)
   if (off > 0.1)
-    print(`WARNING: the control differs by ${Math.round(off * 100)} %. Repeat the benchmark on an idle machine.\n`)
+    print(
+      `WARNING: the control differs by ${Math.round(off * 100)} %. Repeat the benchmark on an idle machine.\n`,
+    )
 }

@@ -178,7 +178,10 @@ function countAvoidedPhrases(root) {
     .split('\n')
   return tracked
     .filter((file) => !file.startsWith('test/golden') && file !== 'scripts/measure.mjs')
-    .reduce((sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(avoidedPhrases)?.length ?? 0), 0)
+    .reduce(
+      (sum, file) => sum + (readFileSync(join(root, file), 'utf8').match(avoidedPhrases)?.length ?? 0),
+      0,
+    )
 }
 
 /** Counts lines that contain code, without blank lines and lines of comments alone. */

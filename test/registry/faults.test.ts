@@ -432,7 +432,8 @@ describe('concurrent pulls', () => {
     const controller = new AbortController()
     const completed: number[] = []
     const aborted = (async () => {
-      for await (const event of pull(store, tiny(), controller.signal)) completed.push(event.completedBytes ?? 0)
+      for await (const event of pull(store, tiny(), controller.signal))
+        completed.push(event.completedBytes ?? 0)
     })()
     await until(() => completed.at(-1) === 2 * megabyte, 5_000)
 

@@ -108,6 +108,9 @@ const requests: Record<string, (url: string) => Promise<Response>> = {
     }),
 }
 
-test.runIf(isThere).each(Object.entries(requests))('both registries respond the same to: %s', async (_, send) => {
-  expect(await shapeOf(await send(small.url))).toEqual(await shapeOf(await send(docker.url)))
-})
+test.runIf(isThere).each(Object.entries(requests))(
+  'both registries respond the same to: %s',
+  async (_, send) => {
+    expect(await shapeOf(await send(small.url))).toEqual(await shapeOf(await send(docker.url)))
+  },
+)

@@ -131,8 +131,7 @@ const wrongTokens: Readonly<Record<string, (tokens: readonly string[]) => readon
   'a duplicate token': (all) => all.with(500, all[501] as string),
   'all tokens the same': (all) => all.map(() => 'same'),
   'all tokens empty': (all) => all.map(() => ''),
-  'an empty token and a token with its placeholder text': (all) =>
-    all.with(300, '').with(301, '[EMPTY_300]'),
+  'an empty token and a token with its placeholder text': (all) => all.with(300, '').with(301, '[EMPTY_300]'),
   'tokens that are only numbers': (all) => all.map((_, id) => `${id}`),
   'one token too many': (all) => [...all, 'one more'],
   'one token too few': (all) => all.slice(1),

@@ -17,8 +17,7 @@ export function whereItBrokeOff(answer: string): string {
     if (part !== ' ') before = part
   }
   if (open.length > deep) return 'nested values'
-  if (!inside || inside.text.length < long)
-    return repeats(answer) ? 'repeated parts' : 'many parts'
+  if (!inside || inside.text.length < long) return repeats(answer) ? 'repeated parts' : 'many parts'
   return `a ${repeats(inside.text) ? 'repetitive' : 'long'} ${inside.isName ? 'property name' : 'string'}`
 }
 

@@ -88,7 +88,10 @@ test('with --no-auth, a host beyond loopback serves everyone, with a warning', a
   })
 
   expect(response.status).toBe(200)
-  expect(server.stdoutLines).toEqual([expect.stringContaining('Listening'), expect.stringContaining('Warning')])
+  expect(server.stdoutLines).toEqual([
+    expect.stringContaining('Listening'),
+    expect.stringContaining('Warning'),
+  ])
 })
 
 test('--no-auth has no effect on loopback', async () => {

@@ -410,7 +410,9 @@ describe('without a running server', () => {
     await unreachable.close()
 
     const byOption = await runIn(['list', '--host', unreachable.url], { environment })
-    const byVariable = await runIn(['list'], { environment: { ...environment, OLLAMA_HOST: unreachable.url } })
+    const byVariable = await runIn(['list'], {
+      environment: { ...environment, OLLAMA_HOST: unreachable.url },
+    })
 
     const stderr = `Error: no server answers at ${unreachable.url} (ECONNREFUSED). Start one: modelmount serve\n`
     expect([byOption, byVariable]).toEqual(Array(2).fill({ code: 1, stdout: '', stderr }))

@@ -36,8 +36,14 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     ['middleware that sets a cookie', cookies],
   ]
   const mounts = middlewares.flatMap(([name, middleware]) => [
-    { title: `the router after ${name}`, mount: (router: RequestHandler) => express().use(middleware, router) },
-    { title: `the router before ${name}`, mount: (router: RequestHandler) => express().use(router, middleware) },
+    {
+      title: `the router after ${name}`,
+      mount: (router: RequestHandler) => express().use(middleware, router),
+    },
+    {
+      title: `the router before ${name}`,
+      mount: (router: RequestHandler) => express().use(router, middleware),
+    },
   ])
 
   describe.each(mounts)('$title', ({ mount }) => {

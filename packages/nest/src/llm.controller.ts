@@ -119,15 +119,32 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   // Two patterns: the wildcard does not match the mount point itself.
   for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
     addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
-  return [...(adminPath === undefined ? [] : [adminController(adminPath)]), ...dialectControllers, unroutedController]
+  return [
+    ...(adminPath === undefined ? [] : [adminController(adminPath)]),
+    ...dialectControllers,
+    unroutedController,
+  ]
 
   function adminController(at: string): Type<LlmController> {
     const controllerClass = controller('LlmAdminController', at)
     const adminTable = adminRoutes()
-    for (const { method, path, handle } of adminTable.routes) addRoute(controllerClass, method, path, handle, adminTable)
+    for (const { method, path, handle } of adminTable.routes)
+      addRoute(controllerClass, method, path, handle, adminTable)
     for (const [pattern, allowed] of methodsByPath(adminTable.routes))
-      addRoute(controllerClass, 'ALL', pattern, (request, llm) => adminTable.handleUnmatched(request, allowed, llm), adminTable)
-    addRoute(controllerClass, 'ALL', '/*path', (request, llm) => adminTable.handleUnmatched(request, [], llm), adminTable)
+      addRoute(
+        controllerClass,
+        'ALL',
+        pattern,
+        (request, llm) => adminTable.handleUnmatched(request, allowed, llm),
+        adminTable,
+      )
+    addRoute(
+      controllerClass,
+      'ALL',
+      '/*path',
+      (request, llm) => adminTable.handleUnmatched(request, [], llm),
+      adminTable,
+    )
     return controllerClass
   }
 }

@@ -372,7 +372,9 @@ describe('exceptions of the app on our routes', () => {
 
     expect(JSON.stringify(body)).not.toContain('secret')
     expect(body.error.type).toBe('server_error')
-    expect(lines.filter(([, logged]) => logged === bug)).toEqual([['error', bug, undefined, 'ExceptionsHandler']])
+    expect(lines.filter(([, logged]) => logged === bug)).toEqual([
+      ['error', bug, undefined, 'ExceptionsHandler'],
+    ])
   })
 
   test('an exception after the headers were sent ends the connection', async () => {

@@ -42,7 +42,8 @@ run.action((model: string, words: readonly string[], options: RunOptions) =>
     const piped = process.stdin.isTTY ? [] : [await text(process.stdin)]
     const prompt = [...piped, ...words].filter((one) => one.trim() !== '').join(' ')
     const answer = await showOrPull(server, model, options)
-    if (prompt === '' && process.stdin.isTTY) return chatInteractively(server, model, answer.messages ?? [], options)
+    if (prompt === '' && process.stdin.isTTY)
+      return chatInteractively(server, model, answer.messages ?? [], options)
     if (isEmbeddingModel(answer)) return printEmbedding(server, model, prompt)
     await answerOnce(server, model, prompt, options)
   }),

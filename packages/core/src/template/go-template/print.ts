@@ -20,12 +20,13 @@ const formatPair = ([key, value]: readonly [string, GoValue]): string => `${key}
 const formatField = ({ value }: { readonly value: GoValue }): string => toText(value)
 
 /**
- * Formats a float. Nonzero values below 1e-4 and values from 1e21 up get an exponent of two or more digits.
+ * Formats a float like Go's `strconv.AppendFloat` with format `g` and the shortest precision. Nonzero values
+ * below 1e-4 and values from 1e6 up get an exponent of two or more digits.
  */
 export function formatFloat(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf'
   const size = Math.abs(value)
-  const text = size !== 0 && (size < 1e-4 || size >= 1e21) ? value.toExponential() : String(value)
+  const text = size !== 0 && (size < 1e-4 || size >= 1e6) ? value.toExponential() : String(value)
   return withExponent(Object.is(value, -0) ? '-0' : text)
 }
 

@@ -758,7 +758,10 @@ describe('a prompt with logprobs', () => {
 
   test('is reported without output if the limit is 0', async () => {
     const decoder = fakeDecoder()
-    const [one, single] = [jobWithLogprobs(prompt(9), { maxTokens: 0 }), jobWithLogprobs(prompt(1), { maxTokens: 0 })]
+    const [one, single] = [
+      jobWithLogprobs(prompt(9), { maxTokens: 0 }),
+      jobWithLogprobs(prompt(1), { maxTokens: 0 }),
+    ]
     const all = scheduler(decoder)
 
     expect(await Promise.all([all.run(one), all.run(single)])).toEqual(['limit', 'limit'])
@@ -819,7 +822,10 @@ describe('a prompt with logprobs', () => {
       (await decode(pieces)).map((token, index) => (pieces[index]?.targets ? new Error('no numbers') : token))
     const all = scheduler(decoder)
 
-    const [fine, bad] = await Promise.allSettled([all.run(job(prompt(3))), all.run(jobWithLogprobs(prompt(40, 100)))])
+    const [fine, bad] = await Promise.allSettled([
+      all.run(job(prompt(3))),
+      all.run(jobWithLogprobs(prompt(40, 100))),
+    ])
 
     expect(fine).toEqual({ status: 'fulfilled', value: 'limit' })
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'upstream' } })
