@@ -92,7 +92,7 @@ export class Call {
   /** The defaults step adds the Modelfile defaults. */
   requests: readonly ModelRequest[]
   /**
-   * Set by the model step. Undefined if the store does not contain the model. Such a model may still exist in
+   * Set by the step `resolve-model`. Undefined if the store does not contain the model. Such a model may still exist in
    * a custom engine.
    */
   model: Model | undefined

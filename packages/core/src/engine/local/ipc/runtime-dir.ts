@@ -1,5 +1,5 @@
 /**
- * The runtime directory, in which the apps of one user find running model processes. It contains the socket
+ * The runtime folder, in which the apps of one user find running model processes. It contains the socket
  * and the record of each process.
  */
 import { randomBytes } from 'node:crypto'

@@ -40,7 +40,7 @@ export async function claimName(
 }
 
 /**
- * Runs a task while it holds a lock that the processes of the runtime directory share. Throws if the lock is
+ * Runs a task while it holds a lock that the processes of the runtime folder share. Throws if the lock is
  * not free in time.
  * @param task receives `expectOwned`, which throws if the lock was lost. The task calls it before changes
  * that other processes rely on.
