@@ -92,8 +92,8 @@ export class Call {
   /** The defaults step adds the Modelfile defaults. */
   requests: readonly ModelRequest[]
   /**
-   * Set by the step `resolve-model`. Undefined if the store does not contain the model. Such a model may still exist in
-   * a custom engine.
+   * Set by the step `resolve-model`. Undefined if the store does not contain the model. Such a model may
+   * exist in a custom engine.
    */
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */

@@ -246,8 +246,8 @@ export class CallerClient implements RouteClient {
 }
 
 /**
- * Caches the last result. Does not cache an error, because its stack would stay in memory during a long
- * answer.
+ * Caches the last result, but no error. The client of a request lives as long as its answer, and a cached
+ * error would keep its stack in memory.
  */
 function memoizeLast<Value>(compute: (key: string) => Promise<Value>): (key: string) => Promise<Value> {
   let last: { readonly key: string; readonly value: Promise<Value> } | undefined

@@ -59,8 +59,8 @@ export interface EngineCall {
 export interface LoadedModel {
   readonly name: string
   /**
-   * Digest of the model when it was loaded. Since then, the name may have been removed or given to another
-   * model.
+   * Digest of the model when it was loaded. Since then, the model's name may have been removed or given to
+   * another model.
    */
   readonly digest?: string
   readonly state: 'loading' | 'ready'

@@ -11,8 +11,8 @@ export function createModelFilter(allowed: readonly string[] | undefined): (name
 }
 
 /**
- * Returns a key for each model that the text can mean: `tiny:local` can be a full name, or an alias of
- * `tiny`.
+ * Returns the name keys of all models that an entry of the filter can mean. `tiny:local` can mean the model
+ * with this full name, or the model `tiny`, which has the alias `tiny:local`.
  */
 function nameKeysOf(text: string): readonly string[] {
   const names = candidateNames(text)

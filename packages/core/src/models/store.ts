@@ -139,8 +139,8 @@ export class ModelStore {
   }
 
   /**
-   * Pushes a model to the registry that its name contains. Yields and throws like `pull`. Also throws
-   * `permission` for a standalone file.
+   * Pushes a model to the registry whose host is part of the model's name. Yields and throws like `pull`.
+   * Also throws `permission` for a standalone file.
    */
   async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
     const found = await this.#find(name)

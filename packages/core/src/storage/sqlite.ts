@@ -28,8 +28,8 @@ export async function openSqlite(path: string): Promise<Database> {
 
 const inMemory = ':memory:'
 /**
- * Number of cached statements. The cache is bounded, because the text of a statement with a list of values
- * differs for each length of the list.
+ * Number of cached statements. The cache is bounded, because a statement with a list of values needs one
+ * entry for each length of the list.
  */
 const maxStatements = 200
 

@@ -68,7 +68,7 @@ export class ValueReader {
     return this.#window.takeText(length)
   }
 
-  /** Counts memory before the caller allocates it. Throws `UnusableFileError` beyond the limit. */
+  /** Counts memory that the calling code is about to allocate. Throws `UnusableFileError` beyond the limit. */
   reserve(bytes: number): void {
     this.#retainedBytes += bytes
     if (this.#retainedBytes > maxRetainedBytes) throw new UnusableFileError('its metadata is too large')

@@ -13,7 +13,7 @@ import type { Blobs } from './store-contracts.ts'
 
 export interface BlobOptions {
   /**
-   * Limit of the total size of `blobs/`, in bytes. Files of other processes count, too. @default unlimited
+   * Limit of the total size of `blobs/`, in bytes. Files from other processes count, too. @default unlimited
    */
   readonly maxBytes?: number
 }

@@ -1,4 +1,4 @@
-/** Validates requests: in the app before a call, and in the model process on arrival. */
+/** Validates requests: in the host app before they are sent, and in the model process when they arrive. */
 import type { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'

@@ -6,7 +6,7 @@
 interface AlignedToken<Token> {
   readonly token: Token
   /**
-   * The text that this token completes is between `from` and `to` in the sampled text. If several tokens form
+   * Range of this token's text in the sampled text, from `from` to `to`. If several tokens form
    * one character, each of them has the range of this character.
    */
   readonly from: number
