@@ -48,6 +48,10 @@ test.each([modelPath, noiseModel, encoderModel])('a valid model passes: %s', asy
 
 test.each<[what: string, entries: readonly Buffer[], tensors?: readonly Buffer[]]>([
   ['a file without metadata', []],
+  [
+    'keys and values of different lengths in another architecture',
+    [some, countEntry('some.attention.key_length', 8), countEntry('some.attention.value_length', 4)],
+  ],
   ['layers without attention', [some, countEntry('some.attention.head_count', 0)], feedForward],
   ['single layers without attention', [some, counts('some.attention.head_count_kv', 0, 8)], attention],
   ['single layers without feed-forward', [some, counts('some.feed_forward_length', 0, 4)], feedForward],
@@ -85,6 +89,16 @@ test.each<[what: string, reason: string, entries: readonly Buffer[], tensors?: r
   ['no heads', 'head_count of 0', [some, countEntry('some.attention.head_count', 0)], attention],
   ['no heads in any layer', 'head_count of 0', [some, counts('some.attention.head_count', 0, 0)], attention],
   ['no key heads', 'head_count_kv of 0', [some, countEntry('some.attention.head_count_kv', 0)], attention],
+  [
+    'values that are shorter than keys, in the architecture llama',
+    'keys and values have different lengths, 8 and 1',
+    [
+      named('llama'),
+      countEntry('llama.embedding_length', 32),
+      countEntry('llama.attention.head_count', 4),
+      countEntry('llama.attention.value_length', 1),
+    ],
+  ],
   ['very many heads', 'head_count is too large', [some, countEntry('some.attention.head_count', 2 ** 16)]],
   [
     'no feed-forward',

@@ -86,12 +86,24 @@ function* findProblems({ metadata, tensors, isComplete }: Gguf): Generator<strin
   if (has(/\.ffn_(up|down)\.weight$/) && isZero('feed_forward_length'))
     yield 'it has feed-forward layers with a feed_forward_length of 0'
 
+  if (metadata['general.architecture'] === 'llama') yield* findHeadLengthProblems(numbers)
   yield* findExpertProblems(numbers)
 
   const scaling = metadata[`${metadata['general.architecture']}.rope.scaling.type`]
   if (scaling !== undefined && !ropeScalings.includes(scaling)) yield 'its rope scaling is unknown'
   for (const [key, value] of Object.entries(metadata))
     if (key.endsWith('epsilon') && typeof value === 'number' && !(value >= 0)) yield `its ${key} is ${value}`
+}
+
+/** llama.cpp's `src/models/llama.cpp` ends the process unless keys and values have the same length. */
+function* findHeadLengthProblems(numbers: (key: string) => readonly number[]): Generator<string> {
+  const heads = largestOf(numbers('attention.head_count'))
+  const defaultLength = heads > 0 ? Math.floor(largestOf(numbers('embedding_length')) / heads) : undefined
+  const [keys, values] = ['key_length', 'value_length'].map(
+    (key) => numbers(`attention.${key}`)[0] ?? defaultLength,
+  )
+  if (keys !== undefined && values !== undefined && keys !== values)
+    yield `its keys and values have different lengths, ${keys} and ${values}`
 }
 
 function* findExpertProblems(numbers: (key: string) => readonly number[]): Generator<string> {
