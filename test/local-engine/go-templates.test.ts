@@ -43,7 +43,7 @@ beforeAll(async () => {
   await writeFile(adapterPath, adapterFile())
   llm = await createLlm({
     models: [folder, { name: 'adapted', file: modelPath, adapters: [{ file: adapterPath }] }],
-    local: { contextSize: 1_024, parallel: 2, runtimeDir: join(folder, 'run') },
+    local: { contextSize: 1_024, parallel: 2 },
   })
   const creations = [
     ...Object.entries(templates).map(([name, template]) => ({ name, template })),

@@ -33,7 +33,7 @@ beforeAll(async () => {
     await writeFile(join(folder, `${name}.gguf`), forgedTemplate(hostile))
   llm = await createLlm({
     models: folder,
-    local: { contextSize: 512, parallel: 8, runtimeDir: join(folder, 'run') },
+    local: { contextSize: 512, parallel: 8 },
   })
   await answer({ model: 'calm' })
 })
