@@ -242,7 +242,7 @@ test('the Modelfile defaults of a model apply to every request, and an invalid p
   const engine = {
     ...scripted,
     embed: (request: EmbedRequest, call: EngineCall) => {
-      sizes.push(request.load?.contextSize)
+      sizes.push(request.load?.defaultContextSize)
       return scripted.embed(request, call)
     },
   }
@@ -270,7 +270,7 @@ test('the Modelfile defaults of a model apply to every request, and an invalid p
       messages: [{ role: 'system', content: [{ text: 'You are Bob.' }] }, { role: 'user' }],
     },
     sampling: { temperature: 0 },
-    load: { contextSize: 512 },
+    load: { defaultContextSize: 512 },
   })
   expect(warnings).toEqual([expect.stringContaining('`top_q`')])
 })

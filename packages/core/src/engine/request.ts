@@ -61,9 +61,14 @@ export type OutputFormat =
 export interface LoadOptions {
   /**
    * In tokens, at least 16. A model that is loaded with another context size is reloaded.
-   * @default the setting of the engine, or the loaded context size if that is larger
+   * @default `defaultContextSize`, or the loaded context size if that is larger
    */
   readonly contextSize?: number
+  /**
+   * Applies when neither `contextSize` nor the Modelfile sets the context size.
+   * @default the setting of the engine
+   */
+  readonly defaultContextSize?: number
   /**
    * How long the model stays loaded without calls, in milliseconds. The value applies until another call sets
    * one.

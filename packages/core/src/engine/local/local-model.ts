@@ -224,7 +224,8 @@ export class LocalModel {
    */
   #resolveContextSize(load: LoadOptions): number {
     const loaded = this.isLoaded ? this.#loaded : undefined
-    const size = load.contextSize ?? Math.max(this.#settings.contextSize, loaded?.contextSize ?? 0)
+    const { defaultContextSize = this.#settings.contextSize } = load
+    const size = load.contextSize ?? Math.max(defaultContextSize, loaded?.contextSize ?? 0)
     const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
     // The model was trained for a smaller context, so it is already loaded at its maximum.
     return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size

@@ -102,7 +102,7 @@ test('the model’s parameters override the dialect’s defaults', () => {
   expect({ maxTokens, stop, load }).toEqual({
     maxTokens: 24,
     stop: ['\n\n', '<x>'],
-    load: { contextSize: 2048 },
+    load: { defaultContextSize: 2048 },
   })
 })
 
@@ -127,10 +127,17 @@ test('the request overrides the model’s parameters and stop sequences', () => 
 })
 
 test('a Modelfile cannot exceed the app’s context limit', () => {
-  expect(applyDefaults(text(), defaults, 1024).load).toEqual({ contextSize: 1024 })
+  expect(applyDefaults(text(), defaults, 1024).load).toEqual({ defaultContextSize: 1024 })
   expect(applyDefaults({ ...text(), load: { contextSize: 4096 } }, defaults, 1024).load).toEqual({
     contextSize: 4096,
   })
+})
+
+test('the context size of a Modelfile overrides a default of the request', () => {
+  const load = { defaultContextSize: 512, keepAlive: 0 }
+
+  expect(applyDefaults({ ...text(), load }, defaults).load).toEqual({ ...load, defaultContextSize: 2048 })
+  expect(applyDefaults({ ...text(), load }, { ...defaults, parameters: {} }).load).toEqual(load)
 })
 
 test('invalid parameters are ignored', () => {

@@ -59,7 +59,7 @@ export function applyDefaults(
   const maxTokens = request.maxTokens ?? (limit > 0 ? limit : undefined)
   const stop = request.stop ?? toStops(parameters)
   const ownSize = toContextSize(parameters)
-  const contextSize = request.load?.contextSize ?? (ownSize && Math.min(ownSize, maxContextSize))
+  const isSizeOpen = ownSize !== undefined && request.load?.contextSize === undefined
   const sampling = { ...defaultSampling, ...toSampling(parameters), ...request.sampling }
   return {
     ...request,
@@ -67,7 +67,9 @@ export function applyDefaults(
     ...(maxTokens !== undefined && { maxTokens }),
     ...(stop && { stop }),
     ...(Object.keys(sampling).length > 0 && { sampling }),
-    ...(contextSize !== undefined && { load: { ...request.load, contextSize } }),
+    ...(isSizeOpen && {
+      load: { ...request.load, defaultContextSize: Math.min(ownSize, maxContextSize) },
+    }),
   }
 }
 

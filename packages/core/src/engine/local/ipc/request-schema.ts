@@ -4,8 +4,10 @@ import type { GenerateRequest } from '../../request.ts'
 import { callableTools, lifetimesOf } from '../../request-input.ts'
 import { areTokens, limits } from '../../request-limits.ts'
 
+const contextSize = z.int().min(16).max(limits.context).optional()
 const LoadOptions = z.object({
-  contextSize: z.int().min(16).max(limits.context).optional(),
+  contextSize,
+  defaultContextSize: contextSize,
   keepAlive: z.union([z.number().min(0), z.literal('forever')]).optional(),
 })
 
