@@ -16,7 +16,7 @@ let llm: Llm
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'models-'))
   await copyFile(modelPath, join(folder, 'copy.gguf'))
-  llm = await createLlm({ models: folder })
+  llm = await createLlm({ models: folder, local: { reloadCooldown: 0 } })
 })
 
 afterEach(() => {

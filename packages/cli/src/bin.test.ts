@@ -146,7 +146,7 @@ test('options set how models are loaded', async () => {
     [
       ['serve', '--port', '0', '--context', '512', '--max-context', '1024', '--parallel', '1'],
       ['--gpu-layers', 'max', '--kv-type', 'q8_0', '--flash-attention', '--max-loaded', '1'],
-      ['--keep-alive', '-1'],
+      ['--keep-alive', '-1', '--reload-cooldown', '10'],
     ].flat(),
   )
   const address = await server.address
@@ -217,6 +217,7 @@ test.each([
   [['serve', '--kv-type', 'Q8_0'], 'Allowed choices are f16, q8_0, q4_0'],
   [['serve', '--max-loaded', '0'], 'whole number from 1'],
   [['serve', '--keep-alive', 'long'], "`local.keepAlive` (--keep-alive): Expected a duration such as '5m'"],
+  [['serve', '--reload-cooldown', '2h'], "`local.reloadCooldown` (--reload-cooldown): Expected at most '1h'"],
   [['serve', '--store-max', 'much'], "`store.maxBytes` (--store-max): Expected a byte size such as '32mb'"],
   [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], '`local.flashAttention` (--flash-attention)'],
   [['serve', '--prot', '1'], 'Did you mean --port'],

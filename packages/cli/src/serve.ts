@@ -28,6 +28,7 @@ export interface ServeOptions {
   readonly flashAttention?: boolean
   readonly kvType?: LocalOptions['kvCacheType']
   readonly keepAlive?: LocalOptions['keepAlive']
+  readonly reloadCooldown?: LocalOptions['reloadCooldown']
   /**
    * `true` serves callers on this machine only. `keys` requires an API key. `false` serves other machines
    * without authentication.
@@ -78,6 +79,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       flashAttention: options.flashAttention,
       kvCacheType: options.kvType,
       keepAlive: options.keepAlive,
+      reloadCooldown: options.reloadCooldown,
     },
     store: {
       registries: options.registry,
@@ -113,6 +115,7 @@ const flags: Readonly<Record<string, string>> = {
   'local.flashAttention': '--flash-attention',
   'local.kvCacheType': '--kv-type',
   'local.keepAlive': '--keep-alive',
+  'local.reloadCooldown': '--reload-cooldown',
   'store.registries': '--registry',
   'store.privateRegistries': '--private-registry',
   'store.maxBytes': '--store-max',

@@ -25,6 +25,7 @@ test('without options and environment variables, all defaults apply', () => {
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
+      reloadCooldown: 5_000,
       modelProcessPath: join(import.meta.dirname, 'engine/local/model-process/main.js'),
     },
     engine: undefined,
@@ -94,6 +95,24 @@ test.each([
 test.each([[-1], ['5 minutes'], ['5'], [Number.NaN]])('rejects keepAlive %s', (keepAlive) => {
   expect(() => resolveOptions({ local: { keepAlive } } as LlmOptions, {})).toThrow(TypeError)
 })
+
+test.each([
+  ['10s', 10_000],
+  [1_500, 1_500],
+  [0, 0],
+  ['1h', 3_600_000],
+] as const)('reloadCooldown %s is %i ms', (reloadCooldown, expected) => {
+  expect(resolveOptions({ local: { reloadCooldown } }, {}).local.reloadCooldown).toBe(expected)
+})
+
+test.each([[-1], ['5 seconds'], ['forever'], ['61m'], [Number.POSITIVE_INFINITY], [null]])(
+  'rejects reloadCooldown %s',
+  (reloadCooldown) => {
+    expect(() => resolveOptions({ local: { reloadCooldown } } as unknown as LlmOptions, {})).toThrow(
+      /^`local\.reloadCooldown`: Expected/,
+    )
+  },
+)
 
 test('rejects an invalid $OLLAMA_KEEP_ALIVE', () => {
   expect(() => resolveOptions({}, { OLLAMA_KEEP_ALIVE: 'long' })).toThrow(

@@ -51,6 +51,11 @@ export const serve = new Command('serve')
     keepAlive,
   )
   .option(
+    '--reload-cooldown <time>',
+    'how long a freshly loaded model serves before another num_ctx may reload it: 10s, or seconds (default: 5s)',
+    seconds,
+  )
+  .option(
     '--gpu-layers <count>',
     'layers on the GPU: a number, max, or auto for as many as fit (default: auto)',
     gpuLayers,
@@ -114,10 +119,14 @@ function gpuLayers(text: string): number | 'auto' | 'max' {
   throw new InvalidArgumentError('Expected a whole number, max or auto.')
 }
 
-/** As in Ollama, a number without a unit means seconds, and a negative number means forever. */
+/** As in Ollama, a negative number means forever. */
 function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
-  if (text.startsWith('-')) return 'forever'
-  return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}m`)
+  return text.startsWith('-') ? 'forever' : seconds(text)
+}
+
+/** As in Ollama, a number without a unit means seconds. */
+function seconds(text: string): NonNullable<ServeOptions['reloadCooldown']> {
+  return /^\d+$/.test(text) ? `${Number(text)}s` : (text as `${number}s`)
 }
 
 function another(text: string, before: readonly string[] = []): readonly string[] {

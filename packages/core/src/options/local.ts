@@ -15,7 +15,7 @@ export interface LocalOptions {
 
   /**
    * Context size in tokens, for a prompt and its output together, at least 16. A model allocates memory for
-   * the whole context when it is loaded. Calls may request another size.
+   * the whole context when it is loaded. Calls with the scope `models` may request another size.
    *
    * @default `$OLLAMA_CONTEXT_LENGTH`, else 4096; never more than the model was trained for
    */
@@ -77,11 +77,20 @@ export interface LocalOptions {
   promptCache?: ByteSize | undefined
 
   /**
-   * Idle timeout of a loaded model: milliseconds, `'10m'` or `'forever'`. Calls may override it.
+   * Idle timeout of a loaded model: milliseconds, `'10m'` or `'forever'`. Calls with the scope `models` may
+   * override it.
    *
    * @default `$OLLAMA_KEEP_ALIVE`, else `'5m'`
    */
   keepAlive?: Duration | 'forever' | undefined
+
+  /**
+   * How long a freshly loaded model serves before a call may reload it with another context size:
+   * milliseconds or `'10s'`, up to an hour. The call waits. Calls that the loaded model can serve do not.
+   *
+   * @default '5s'
+   */
+  reloadCooldown?: Duration | undefined
 
   /**
    * Path of the entry file of the model process. Set this option if a bundler does not include the file.
@@ -109,6 +118,7 @@ const maxParallel = 256
 /** Upper bound. No real setup has so many models in memory. */
 const maxModels = 1_024
 const maxLayers = 65_536
+const maxReloadCooldownMs = 3_600_000
 
 export interface ResolvedLocalOptions {
   readonly threads: number | undefined
@@ -123,6 +133,8 @@ export interface ResolvedLocalOptions {
   readonly promptCache: number | undefined
   /** In milliseconds. */
   readonly keepAlive: number | 'forever'
+  /** In milliseconds. */
+  readonly reloadCooldown: number
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
 }
@@ -138,6 +150,7 @@ const localOptionNames = [
   'kvCacheType',
   'promptCache',
   'keepAlive',
+  'reloadCooldown',
   'modelProcessPath',
   'runtimeDir',
 ] as const satisfies readonly (keyof LocalOptions)[]
@@ -159,6 +172,7 @@ export function resolveLocalOptions(
     gpuLayers = 'auto',
     promptCache,
     keepAlive,
+    reloadCooldown = '5s',
     modelProcessPath = defaultModelProcess,
     runtimeDir = resolveRuntimeDir(environment),
   } = options
@@ -173,6 +187,7 @@ export function resolveLocalOptions(
     promptCache:
       promptCache === undefined ? undefined : parseOption('local.promptCache', () => toBytes(promptCache)),
     keepAlive: resolveKeepAlive(keepAlive, trimVariable(environment.OLLAMA_KEEP_ALIVE)),
+    reloadCooldown: parseOption('local.reloadCooldown', () => toReloadCooldown(reloadCooldown)),
     modelProcessPath,
     runtimeDir,
   }
@@ -251,6 +266,12 @@ function resolveKeepAlive(
   if (ms === undefined)
     throw new TypeError(`Expected $OLLAMA_KEEP_ALIVE to be a duration such as 5m, got '${variable}'`)
   return ms < 0 ? 'forever' : ms
+}
+
+function toReloadCooldown(duration: Duration): number {
+  const ms = toMs(duration)
+  if (ms <= maxReloadCooldownMs) return ms
+  throw new TypeError(`Expected at most '1h', got '${duration}'`)
 }
 
 const resolveRuntimeDir = ({ XDG_RUNTIME_DIR }: NodeJS.ProcessEnv): string | undefined =>

@@ -44,6 +44,8 @@ export interface LocalEngineOptions {
   readonly promptCache: number | undefined
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
+  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
+  readonly reloadCooldown: number
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
   /** Called when a model could not be loaded with all of its settings. */
@@ -82,6 +84,7 @@ export class LocalEngine implements Engine {
           ...(promptCache !== undefined && { promptCacheBytes: Math.floor(promptCache) }),
         },
         keepAlive: options.keepAlive,
+        reloadCooldown: options.reloadCooldown,
         processFile: options.modelProcessPath,
         runtimeDir: new RuntimeDir(options.runtimeDir),
         check: (model) => models.check(model),

@@ -21,6 +21,8 @@ export interface LocalModelSettings {
   readonly contextSize: number
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
+  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
+  readonly reloadCooldown: number
   readonly processFile: string
   readonly runtimeDir: RuntimeDir
   /** Checks the model file. Throws an `LlmError` `upstream` for a file that would crash the native code. */
@@ -40,6 +42,8 @@ export interface LoadedProcess {
   readonly process: ProcessClient
   /** Keep-alive of the last call that set one, in milliseconds. */
   keepAlive: number | 'forever'
+  /** Time when the load was complete, on the clock of `performance.now()`. */
+  readyAt: number | undefined
   /** Time when the last breakpoint in the prompt cache expires, in milliseconds since 1970. */
   cachedUntil: number
   /** Whether the process is released as soon as it is idle. */
@@ -59,7 +63,7 @@ export class LocalModel {
   readonly #settings: LocalModelSettings
   readonly #failures: Failures
   readonly #onIdle: () => void
-  readonly #loadGate = new LoadGate()
+  readonly #loadGate = new LoadGate(() => this.#reloadDelayMs())
   #loaded: LoadedProcess | undefined
   #expiryTimer: NodeJS.Timeout | undefined
   /** Pending release of the previous process. */
@@ -120,7 +124,10 @@ export class LocalModel {
     try {
       let resolvedLoad: ResolvedLoad | undefined
       const chooseKey = (): string => {
-        resolvedLoad = this.#resolveLoad(model, load)
+        const contextSize = this.#resolveContextSize(load)
+        // The gate may ask often while the call waits.
+        if (resolvedLoad?.contextSize !== contextSize)
+          resolvedLoad = this.#resolveLoad(model, load, contextSize)
         return resolvedLoad.identity.fingerprint
       }
       const leaveGate = await this.#loadGate.enter(signal, chooseKey)
@@ -165,6 +172,7 @@ export class LocalModel {
     clearTimeout(this.#expiryTimer)
     this.#loaded?.process.close()
     this.#loaded = undefined
+    this.#loadGate.pump()
   }
 
   async #runTask<T>(
@@ -218,9 +226,16 @@ export class LocalModel {
     }
   }
 
+  /** How long the loaded model must still serve before it may be reloaded, in milliseconds. */
+  #reloadDelayMs(): number {
+    const readyAt = this.isLoaded ? this.#loaded?.readyAt : undefined
+    if (readyAt === undefined) return 0
+    return Math.max(0, readyAt + this.#settings.reloadCooldown - performance.now())
+  }
+
   /**
-   * Returns the context size to load. A call without a size gets the setting of the app, or the loaded size
-   * if that is larger.
+   * Returns the context size to load. A call without a size gets the default of the Modelfile or the app, or
+   * the loaded size if that is larger.
    */
   #resolveContextSize(load: LoadOptions): number {
     const loaded = this.isLoaded ? this.#loaded : undefined
@@ -278,15 +293,20 @@ export class LocalModel {
       isPooling: () => isPooling(model),
       onMemoryWait: () => this.#releaseIfIdle(),
     })
+    const loaded: LoadedProcess = {
+      ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
+      ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
+    }
+    this.#loaded = loaded
     process.ready.then(
-      ({ notes }) => notes.forEach(warn),
+      ({ notes }) => {
+        notes.forEach(warn)
+        loaded.readyAt = performance.now()
+        this.#loadGate.pump()
+      },
       () => {}, // Each caller handles the error.
     )
-    this.#loaded = {
-      ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
-      ...{ cachedUntil: 0, isUnwanted: false },
-    }
-    return this.#loaded
+    return loaded
   }
 
   #isRunning(fingerprint: string): boolean {
@@ -324,8 +344,7 @@ export class LocalModel {
     this.#failures.onEnd(loaded.fingerprint)
   }
 
-  #resolveLoad(model: Model, load: LoadOptions): ResolvedLoad {
-    const contextSize = this.#resolveContextSize(load)
+  #resolveLoad(model: Model, load: LoadOptions, contextSize: number): ResolvedLoad {
     return { ...load, contextSize, identity: identifyProcess(model, { ...this.#settings.load, contextSize }) }
   }
 }

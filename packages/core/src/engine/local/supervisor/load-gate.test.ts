@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LoadGate } from './load-gate.ts'
 
 const live = (): AbortSignal => new AbortController().signal
@@ -174,4 +174,113 @@ test('the key of a call may depend on the current key', async () => {
 
   expect(await second).toBeTypeOf('function')
   first?.()
+})
+
+describe('while the loaded model must still serve for 5 s', () => {
+  const start = Date.now()
+  /** Whether a model is loaded. */
+  let isLoaded: boolean
+  let gate: LoadGate
+  let order: string[]
+  const enter = (key: string, signal = live()) =>
+    take(gate, signal, key).then((end) => {
+      if (end) order.push(key)
+      return end
+    })
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: start })
+    isLoaded = true
+    order = []
+    gate = new LoadGate(() => (isLoaded ? Math.max(0, start + 5_000 - Date.now()) : 0))
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  /** The model is loaded for calls with the key `a`. */
+  const loadForA = async (): Promise<void> => {
+    isLoaded = false
+    const end = await enter('a')
+    isLoaded = true
+    end?.()
+    order = []
+  }
+
+  test('a call with another key waits, even if no call runs', async () => {
+    await loadForA()
+    const other = enter('b')
+
+    await vi.advanceTimersByTimeAsync(4_999)
+    expect(order).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+
+    expect(order).toEqual(['b'])
+    expect(await other).toBeTypeOf('function')
+  })
+
+  test('calls that the loaded model can serve overtake a call with another key', async () => {
+    await loadForA()
+    void enter('b')
+    void enter('c')
+
+    for (let call = 0; call < 3; call++) (await enter('a'))?.()
+
+    expect(order).toEqual(['a', 'a', 'a'])
+  })
+
+  test('afterwards, the calls that run end first, and no later call overtakes', async () => {
+    await loadForA()
+    const other = enter('b')
+    const running = await enter('a')
+
+    await vi.advanceTimersByTimeAsync(5_000)
+    const late = enter('a')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(order).toEqual(['a'])
+    running?.()
+    ;(await other)?.()
+    await late
+
+    expect(order).toEqual(['a', 'b', 'a'])
+  })
+
+  test('a waiting call enters at the next pump when the model is not loaded any more', async () => {
+    await loadForA()
+    const other = enter('b')
+
+    isLoaded = false
+    gate.pump()
+
+    expect(await other).toBeTypeOf('function')
+  })
+
+  test('a call whose key becomes the current one enters at the next pump, past other calls', async () => {
+    isLoaded = false
+    const first = await enter('b')
+    void enter('a')
+    const same = enter('b')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order).toEqual(['b'])
+
+    isLoaded = true
+    gate.pump()
+
+    expect(await same).toBeTypeOf('function')
+    expect(order).toEqual(['b', 'b'])
+    first?.()
+  })
+
+  test('no timer is left when the waiting calls have aborted', async () => {
+    await loadForA()
+    const leaving = new AbortController()
+    const other = enter('b', leaving.signal)
+    expect(vi.getTimerCount()).toBe(1)
+
+    leaving.abort()
+
+    expect(await other).toBeUndefined()
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })
