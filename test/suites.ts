@@ -20,6 +20,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/prompt-cache.test.ts': ['npm test', 'prompt cache'],
   'test/local-engine/prompts.test.ts': ['npm test', 'chat templates and raw prompts'],
   'test/local-engine/tools.test.ts': ['npm test', 'tool calls'],
+  'test/incidents/one-caller-reloaded-the-model-for-all.test.ts': [
+    'npm test',
+    'load options of callers without the scope models, minimum time between reloads',
+  ],
   'test/usage/real-engine.test.ts': ['npm test', 'usage of real calls'],
 
   // `.ci/run` runs these after `npm test`.

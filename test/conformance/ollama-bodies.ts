@@ -3,7 +3,19 @@ import { LlmError } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, hello, linesOf, promptOf, wholeOf } from './calls.ts'
-import { asked, chat, endOf, generate, get, nobody, question, saying, show, whole } from './ollama-calls.ts'
+import {
+  asked,
+  chat,
+  endOf,
+  generate,
+  get,
+  mayLoad,
+  nobody,
+  question,
+  saying,
+  show,
+  whole,
+} from './ollama-calls.ts'
 import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -347,7 +359,7 @@ export const bodies = {
   },
 
   'ollama:names:unknown': async (serve) => {
-    const url = await serve(nobody())
+    const url = await serve(nobody(), mayLoad)
 
     for (const [model, tagged] of [
       ['nope', 'nope:latest'],

@@ -15,6 +15,10 @@ import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished } from 'vitest'
 import { countEntry, gguf, textEntry } from '../support/gguf.ts'
 import { callOllama, hello } from './calls.ts'
+import type { Given } from './suite.ts'
+
+/** Callers may choose how a model is loaded. */
+export const mayLoad: Given = { scopes: ['inference', 'models'] }
 
 export const question = { model: 'tiny', prompt: 'Hello' }
 

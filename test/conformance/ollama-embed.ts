@@ -5,7 +5,7 @@ import type { EmbedRequest } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
 import { callOllama, expectOllamaError, wholeOf } from './calls.ts'
-import { loader, nobody } from './ollama-calls.ts'
+import { loader, mayLoad, nobody } from './ollama-calls.ts'
 import type { OllamaRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -72,7 +72,7 @@ export const embedding = {
 
   'ollama:embed:no-input': async (serve) => {
     const { engine, told } = loader()
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     for (const body of [{}, { input: null }, { input: '' }, { input: [] }])
       expect(await wholeOf(await embed(url, { model: 'tiny', ...body }))).toEqual({
@@ -90,7 +90,7 @@ export const embedding = {
 
   'ollama:embed:options': async (serve) => {
     const { engine, told } = embedder()
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
     const body = { model: 'tiny', input: 'Hello' }
 
     await embed(url, body)

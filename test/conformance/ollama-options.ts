@@ -9,6 +9,7 @@ import {
   folderOf,
   generate,
   loader,
+  mayLoad,
   plain,
   question,
   whole,
@@ -104,7 +105,7 @@ export const options = {
 
   'ollama:options:reach-the-model': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
     const options = {
       temperature: 0,
       top_k: 5,
@@ -145,7 +146,7 @@ export const options = {
 
   'ollama:options:fractions': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
     const options = { num_predict: 5.9, top_k: 7.5, seed: 1.999, num_ctx: 2_048.7, repeat_last_n: -0.5 }
 
     expect(await asked(url, engine, withOptions({ ...options, num_gpu: 0.5, num_keep: 4.2 }))).toMatchObject({
@@ -261,7 +262,7 @@ export const options = {
 
   'ollama:options:num-ctx': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     const sizes: unknown[] = []
     for (const num_ctx of [0, -1, 1, 4_096])
@@ -272,7 +273,7 @@ export const options = {
 
   'ollama:keep-alive:forms': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     for (const [keep_alive, ms] of [
       [300, 300_000],

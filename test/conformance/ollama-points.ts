@@ -21,6 +21,7 @@ import {
   get,
   isLoaded,
   loader,
+  mayLoad,
   nobody,
   plain,
   question,
@@ -70,7 +71,7 @@ export const points = {
   },
 
   'ollama:points:03-load-and-unload': async (serve) => {
-    const url = await serve(loader().engine)
+    const url = await serve(loader().engine, mayLoad)
 
     for (const [response, reason] of [
       [await generate(url, { model: 'tiny' }), 'load'],

@@ -18,6 +18,7 @@ import {
   generate,
   get,
   loader,
+  mayLoad,
   question,
   saying,
   show,
@@ -241,7 +242,7 @@ export const checks = {
 
   'ollama:generate:load': async (serve) => {
     const { engine, told } = loader()
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     for (const body of [{}, { prompt: '' }, { prompt: null, stream: true }, { stream: false }]) {
       const response = await generate(url, { model: 'tiny', ...body })
@@ -266,7 +267,7 @@ export const checks = {
 
   'ollama:generate:unload': async (serve) => {
     const { engine, told } = loader()
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     for (const keep_alive of [0, -0, '0', '0s', '0m0s']) {
       const response = await generate(url, { model: 'tiny', stream: true, keep_alive })
@@ -319,7 +320,10 @@ export const checks = {
 
   'ollama:generate:encoder': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
+    const url = await serve(engine, {
+      ...mayLoad,
+      models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }),
+    })
 
     for (const prompt of ['Hello', ''])
       await expectOllamaError(
@@ -458,7 +462,7 @@ export const checks = {
 
   'ollama:chat:unload': async (serve) => {
     const { engine, told } = loader()
-    const url = await serve(engine)
+    const url = await serve(engine, mayLoad)
 
     const response = await chat(url, { model: 'tiny', messages: [], stream: true, keep_alive: 0 })
 
@@ -582,7 +586,10 @@ export const checks = {
 
   'ollama:chat:encoder': async (serve) => {
     const engine = scriptedEngine('Hello there.')
-    const url = await serve(engine, { models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }) })
+    const url = await serve(engine, {
+      ...mayLoad,
+      models: folderOf({ 'bert.gguf': [encoder, '2026-01-01'] }),
+    })
 
     for (const messages of [hello.messages, []])
       await expectOllamaError(

@@ -24,8 +24,9 @@ import {
 /** A call may unload the model, so the next call has to load it again. */
 const limitMs = 10_000
 const models = emptyFolder()
-const scripted = await createLlm({ engine: forgetful(), models })
-const local = await createLlm({ models })
+const scopes = ['inference', 'models'] as const
+const scripted = await createLlm({ engine: forgetful(), models, scopes })
+const local = await createLlm({ models, scopes })
 let scriptedServer: Listening
 let localServer: Listening
 

@@ -85,6 +85,16 @@ test("calls in process may use only the caller's models", async () => {
   })
 })
 
+test('without the scope models, a caller chooses neither context size nor keep-alive of a model', async () => {
+  const { llm, engine } = await hosted()
+  const load = { contextSize: 512, keepAlive: 0 }
+
+  for (const caller of [{ id: 'ann' }, { id: 'ann', scopes: ['inference', 'models'] }] as const)
+    for await (const _event of await llm.generate({ ...text, load }, { signal, caller }));
+
+  expect(engine.requests.map(({ load }) => load)).toEqual([{}, load])
+})
+
 test('chat() counts against the rate limits of its caller, and llm.limits.of() reports the rest', async () => {
   const { llm } = await hosted({ tiers: { gold: { requestsPerMinute: 2 } } })
   const caller: Caller = { id: 'ann', tier: 'gold' }

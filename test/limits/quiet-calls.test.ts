@@ -94,12 +94,12 @@ test('loading a model counts as a request, and an invalid model name does not', 
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(27)
 })
 
-test('a key with the scope inference cannot set keep-alive or the context size', async () => {
+test('a key with the scope inference can neither unload a model nor load it with a larger context', async () => {
   const asking = await start({})
   const changing = await start({ scopes: ['inference', 'models'] })
   const loads = [
     { model: 'tiny', keep_alive: 0 },
-    { model: 'tiny', options: { num_ctx: 512 } },
+    { model: 'tiny', options: { num_ctx: 8_192 } },
   ]
 
   for (const path of ['/api/generate', '/api/chat'])
@@ -109,7 +109,9 @@ test('a key with the scope inference cannot set keep-alive or the context size',
       expect(await refused.json()).toEqual({ error: expect.stringContaining("scope 'models'") })
       expect((await changing.post(path, body)).status).toBe(200)
     }
-  expect((await asking.post('/api/generate', { model: 'tiny' })).status).toBe(200)
+  for (const options of [undefined, { num_ctx: 512 }])
+    expect((await asking.post('/api/generate', { model: 'tiny', keep_alive: -1, options })).status).toBe(200)
+  expect(asking.llm.loaded()).toMatchObject([{ contextSize: 4_096 }])
 })
 
 test('rejected token counts, with an invalid prompt or a forbidden model, do not count as requests', async () => {

@@ -22,7 +22,11 @@ beforeAll(async () => {
   await copyFile(noiseModel, join(folder, 'noise.gguf'))
   await writeFile(join(folder, 'ranker.gguf'), rankingModel())
   await writeFile(join(folder, 'gap.gguf'), gapModel())
-  llm = await createLlm({ models: folder })
+  llm = await createLlm({
+    models: folder,
+    scopes: ['inference', 'models'],
+    local: { reloadCooldown: 0 },
+  })
 })
 
 afterAll(async () => {
@@ -138,6 +142,30 @@ describe('embeddings', () => {
       expect(await ask(size, { input: 'Hello' })).toEqual({ status: 400, error })
       expect(await ask(size, { prompt: 'Hello' }, 'embeddings')).toEqual({ status: 400, error })
     })
+  })
+
+  test('for a caller who may not choose the context, a text is cut only if no other context could hold it', async () => {
+    const small = await createLlm({ models: folder, local: { contextSize: 16 } })
+    const { url, close } = await listen(toNodeHandler(routesFor(), small))
+    const body = JSON.stringify({ model, input: words(20), options: { num_ctx: 64 } })
+
+    const refused = await fetch(`${url}/api/embed`, { method: 'POST', body })
+    const { inputTokens } = await llm.embed(
+      { model, inputs: [words(room + 50)], overflow: 'truncate', load: { contextSize: 8_192 } },
+      { caller: { id: 'ann', scopes: ['inference'] } },
+    )
+
+    expect(inputTokens).toBe(room)
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      {
+        error: expect.stringMatching(
+          /^the input length exceeds .* A `num_ctx` of 64 requires the scope 'models'/,
+        ),
+      },
+    ])
+    await close()
+    await small.close()
   })
 
   test.each<[what: string, inputs: Inputs, more: object, param: string]>([

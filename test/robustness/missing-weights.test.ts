@@ -11,7 +11,7 @@ let url: string
 let close: () => Promise<void>
 
 beforeAll(async () => {
-  const llm = await createLlm({ models })
+  const llm = await createLlm({ models, scopes: ['inference', 'models'] })
   await llm.models.copy('tiny', 'mine')
   await rm((await llm.models.get('mine')).path)
   const server = await listen(toNodeHandler(routesFor(), llm))

@@ -115,12 +115,12 @@ async function openAccounts(
 const createPipeline = (
   engine: Engine,
   { local, logger, metering: { queue } }: Resolved,
-  { database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
+  { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
 ): CallPipeline =>
   new CallPipeline(
     engine,
     createSteps({
-      ...{ ...metering, subjects, queue, logger, onError },
+      ...{ ...metering, subjects, queue, logger, onError, scopesOf: access.scopesOf },
       keys: database && keys,
       maxContextSize: local.maxContextSize,
     }),

@@ -27,6 +27,8 @@ export interface LlmErrorDetails {
   readonly issue?: Issue
   readonly inputTokens?: number
   readonly contextSize?: number
+  /** The larger context size that the caller asked for, if the caller lacks the scope `models`. */
+  readonly requestedContextSize?: number
   /** The model that was not found, as the caller named it. */
   readonly model?: string
   /** The path of the request, if no route matches it. */
@@ -154,6 +156,20 @@ export const contextLengthExceeded = (inputTokens: number, contextSize: number):
     `The prompt has ${inputTokens} tokens and the context holds ${contextSize}, of which the answer needs at least one.`,
     { inputTokens, contextSize },
   )
+
+/**
+ * Explains why a model does not have the context size that a caller asked for.
+ *
+ * @param option the name of the context size in the caller's API
+ */
+export const describeDeniedContext = (option: string, requestedContextSize: number): string =>
+  `A \`${option}\` of ${requestedContextSize} requires the scope 'models', which the caller lacks. In the app, \`local.contextSize\` sets the context size for all callers.`
+
+export const contextDenied = (requestedContextSize: number): LlmError =>
+  new LlmError('permission', describeDeniedContext('contextSize', requestedContextSize), {
+    param: 'contextSize',
+    requestedContextSize,
+  })
 
 /**
  * Formats the path of a field, such as `messages[0].role`. The object keys in the path come from clients, so

@@ -89,8 +89,13 @@ export class Call {
    * the key is revoked.
    */
   signal: AbortSignal
-  /** The defaults step adds the Modelfile defaults. */
+  /**
+   * The authorise step removes load options that the caller may not choose. The defaults step adds the
+   * Modelfile defaults.
+   */
   requests: readonly ModelRequest[]
+  /** The context size that the authorise step has removed. With several requests, the largest one. */
+  requestedContextSize: number | undefined
   /**
    * Set by the step `resolve-model`. Undefined if the store does not contain the model. Such a model may
    * exist in a custom engine.
@@ -155,6 +160,7 @@ export class Call {
       tenant: tenantOf(this.caller),
       background: this.isBackground,
       ...(this.model && { model: this.model }),
+      ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),
     }
   }
 }

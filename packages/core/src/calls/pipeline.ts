@@ -1,5 +1,6 @@
 /** Runs each call through the same list of steps, whether it comes from an HTTP API or from the app. */
 import { setMaxListeners } from 'node:events'
+import type { Access } from '../accounts/auth/access.ts'
 import type { Keys } from '../accounts/keys/keys.ts'
 import type { Ledger } from '../accounts/usage/ledger.ts'
 import { sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
@@ -25,7 +26,7 @@ import { createRevocationStep } from './steps/revocation.ts'
 export type WithLimitStatus<Result> = Result & { readonly limits: readonly LimitStatus[] }
 
 /** What the steps use. */
-export interface StepParts extends DefaultsOptions, LimitsStepOptions {
+export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Access, 'scopesOf'> {
   /** If undefined, a revocation does not end running answers. */
   readonly keys: Pick<Keys, 'onRevoked'> | undefined
   /** If undefined, calls wait in the engine only. */
@@ -35,8 +36,8 @@ export interface StepParts extends DefaultsOptions, LimitsStepOptions {
 }
 
 /** The steps of each call. Their `before` runs in this order, and their `after` in the reverse order. */
-export const createSteps = ({ keys, queue, ledger, ...parts }: StepParts): readonly CallStep[] => [
-  createAuthoriseStep(ledger !== undefined),
+export const createSteps = ({ keys, queue, ledger, scopesOf, ...parts }: StepParts): readonly CallStep[] => [
+  createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined }),
   modelStep,
   createDefaultsStep(parts),
   ...(keys ? [createRevocationStep(keys)] : []),

@@ -54,6 +54,15 @@ export interface EngineCall {
   readonly background?: boolean
   /** The call pauses while the reader leaves at least this many output tokens unread. @default no limit */
   readonly readAheadTokens?: number
+  /**
+   * Context size that the caller asked for without the scope `models`, in tokens. It never changes how the
+   * model is loaded. If the loaded context is smaller, and the model was trained for a larger one, the engine
+   * rejects a prompt that does not fit instead of truncating it, and `load` rejects with `permission`. The
+   * error names this size.
+   *
+   * @default none
+   */
+  readonly requestedContextSize?: number
 }
 
 export interface LoadedModel {

@@ -290,6 +290,18 @@ test('a model stays loaded until it is unloaded, with the requested context size
   expect(engine.loaded()).toMatchObject([{ name: 'asked' }])
 })
 
+test('a load for a caller who asks for a larger context, but may not choose it, is rejected', async () => {
+  const engine = scriptedEngine('Hello there.', { contextSize: 32 })
+  const load = (requestedContextSize: number) => engine.load('any', {}, { ...live(), requestedContextSize })
+
+  await load(32)
+  await expect(load(33)).rejects.toMatchObject({
+    code: 'permission',
+    message: expect.stringMatching(/`contextSize` of 33 requires the scope 'models'.*`local\.contextSize`/),
+  })
+  expect(engine.loaded()).toMatchObject([{ name: 'any', contextSize: 32 }])
+})
+
 test('an aborted answer ends without an end event, even during a delay', async () => {
   const controller = new AbortController()
   const engine = scriptedEngine('Hello there.', { delayMs: 60_000 })

@@ -5,7 +5,7 @@ import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateEvent, PromptToken, PromptUsage, SampledToken } from '../engine/events.ts'
 import type { GenerateRequest, Message } from '../engine/request.ts'
 import { toTemplateMessages } from '../engine/request-input.ts'
-import { LlmError } from '../errors.ts'
+import { contextDenied, LlmError } from '../errors.ts'
 import { checkKeys } from '../options/check.ts'
 import { isRecord } from '../util/is-record.ts'
 import { tryParseJson } from '../util/try-parse-json.ts'
@@ -104,7 +104,10 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     }),
     tokenize: async ({ text }) => toTokens(text),
     detokenize: async ({ tokens }) => toText(tokens),
-    load: async (model, { contextSize }) => markLoaded(model, contextSize),
+    load: async (model, { contextSize, defaultContextSize }, { requestedContextSize = 0 }) => {
+      markLoaded(model, contextSize ?? defaultContextSize)
+      if (requestedContextSize > (models.get(model) ?? 0)) throw contextDenied(requestedContextSize)
+    },
     unload: async (model) => void models.delete(model),
     requests,
     get running() {

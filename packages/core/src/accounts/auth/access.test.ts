@@ -145,6 +145,14 @@ test('callers without scopes have the scopes of the option', async () => {
   ).toMatchObject({ code: 'permission' })
 })
 
+test('the scopes of a caller are its own, else those of the option', () => {
+  const { scopesOf } = createAccess({ scopes: ['inference', 'models'] })
+
+  expect(scopesOf({ id: 'ada' })).toEqual(['inference', 'models'])
+  expect(scopesOf({ id: 'guest', scopes: [] })).toEqual([])
+  expect(createAccess({}).scopesOf({ id: 'ada' })).toEqual(['inference'])
+})
+
 test('rejects an unknown scope in the options', async () => {
   expect(() => createAccess({ scopes: ['all' as 'admin'] })).toThrow('Expected `scopes` to be some of')
 })

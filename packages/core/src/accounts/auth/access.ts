@@ -33,7 +33,8 @@ export interface AccessOptions {
 
   /**
    * Default scopes, for callers whose own `scopes` are undefined. `inference` allows using models. `models`
-   * allows adding and deleting models. `admin` allows managing keys.
+   * allows adding, deleting and unloading models, and choosing their context size and keep-alive. `admin`
+   * allows managing keys.
    *
    * @default ['inference']
    */
@@ -55,6 +56,8 @@ export interface Access {
    * caller lacks the scope.
    */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
+  /** Returns the scopes of a caller: its own, else those of the option `scopes`. */
+  scopesOf(caller: Caller): readonly Scope[]
 }
 
 /** @param authenticate finds the API key with this secret and returns its caller */
@@ -68,6 +71,7 @@ export function createAccess(
     throw new TypeError(
       `Expected \`scopes\` to be some of ${allScopes.join(', ')}, got ${JSON.stringify(scopes)}`,
     )
+  const scopesOf = (caller: Caller): readonly Scope[] => caller.scopes ?? scopes
   const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
@@ -85,10 +89,11 @@ export function createAccess(
     },
     authorize: async (request, scope) => {
       const caller = await authenticators[auth](request)
-      if (!(caller.scopes ?? scopes).includes(scope))
+      if (!scopesOf(caller).includes(scope))
         throw new LlmError('permission', `This route requires the scope '${scope}', which the caller lacks.`)
       return caller
     },
+    scopesOf,
   }
 }
 

@@ -3,8 +3,8 @@ import type { Limits } from '../../limits/limits.ts'
 import type { SpendingLimit } from '../spending-limit.ts'
 
 /**
- * `inference` allows using models, `models` allows adding and deleting them, and `admin` allows managing
- * keys.
+ * `inference` allows using models. `models` allows adding, deleting and unloading them, and choosing their
+ * context size and keep-alive. `admin` allows managing keys.
  */
 export type Scope = 'inference' | 'models' | 'admin'
 

@@ -1,19 +1,48 @@
-/** Checks that the caller may use the model. Authentication came before: in the route or in the host app. */
+/**
+ * Checks that the caller may use the model, and removes load options that the caller may not choose.
+ * Authentication came before: in the route or in the host app.
+ */
+import type { Access } from '../../accounts/auth/access.ts'
 import { LlmError } from '../../errors.ts'
 import { createModelFilter, modelNotAllowed } from '../../models/model-filter.ts'
+import type { Call, ModelRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
-/** @param hasLedger whether spending is counted */
-export const createAuthoriseStep = (hasLedger: boolean): CallStep => ({
+export interface AuthoriseOptions extends Pick<Access, 'scopesOf'> {
+  /** Whether spending is counted. */
+  readonly hasLedger: boolean
+}
+
+export const createAuthoriseStep = ({ scopesOf, hasLedger }: AuthoriseOptions): CallStep => ({
   name: 'authorise',
-  before({ caller, requests }) {
+  before(call) {
+    const { caller, requests } = call
+    // The host app itself may do everything.
     if (!caller) return
     const isAllowed = createModelFilter(caller.models)
     // Checked before the model is looked up, so that the error does not reveal which models exist.
     for (const { model } of requests) if (!isAllowed(model)) throw modelNotAllowed(model)
     if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
+    if (!scopesOf(caller).includes('models')) restrictLoading(call)
   },
 })
+
+/**
+ * Callers share a loaded model. A caller without the scope `models` therefore cannot unload it, and its load
+ * options are removed. Throws `permission`.
+ */
+function restrictLoading(call: Call): void {
+  if (call.kind === 'unload') throw unloadNotAllowed()
+  const sizes = call.requests.flatMap(({ load }) => load?.contextSize ?? [])
+  if (sizes.length > 0) call.requestedContextSize = Math.max(...sizes)
+  call.requests = call.requests.map(withoutLoadOptions)
+}
+
+const withoutLoadOptions = (request: ModelRequest): ModelRequest =>
+  request.load ? { ...request, load: {} } : request
+
+const unloadNotAllowed = (): LlmError =>
+  new LlmError('permission', "To unload a model, a caller needs the scope 'models'.")
 
 const spendingNeedsDatabase = (): LlmError =>
   new LlmError(

@@ -4,6 +4,7 @@ import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler, RouteCall } from '../dialect.ts'
 import { readBody } from './body.ts'
+import { appendDenial } from './errors.ts'
 import { loadOrUnload } from './loading.ts'
 import { findDetails } from './models.ts'
 import { toNanoseconds } from './render.ts'
@@ -77,12 +78,15 @@ async function embedOrLoad(
 
 /** Replaces error messages by texts that clients of the embedding routes match on. */
 function toEmbedError(error: LlmError, model: string): LlmError {
-  const { inputTokens, contextSize, model: missing } = error.details
+  const { inputTokens, contextSize, requestedContextSize, model: missing } = error.details
   if (error.code === 'not_found' && missing !== undefined)
     return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
   if (error.code !== 'context_length' || inputTokens === undefined) return error
   return new LlmError(
     'context_length',
-    `the input length exceeds the context length: it has ${inputTokens} tokens, and the model reads ${contextSize}`,
+    appendDenial(
+      `the input length exceeds the context length: it has ${inputTokens} tokens, and the model reads ${contextSize}`,
+      requestedContextSize,
+    ),
   )
 }

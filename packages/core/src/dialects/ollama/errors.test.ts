@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  contextDenied,
   contextLengthExceeded,
   invalidRequest,
   LlmError,
@@ -53,6 +54,20 @@ test.each<[string, LlmError, string]>([
     'a prompt that is too long',
     contextLengthExceeded(5_000, 4_096),
     'the prompt is longer than the context length currently available to the model: it has 5000 tokens, and the context holds 4096',
+  ],
+  [
+    'a prompt that is too long for the loaded context, but not for the requested one',
+    new LlmError('context_length', 'Too long.', {
+      inputTokens: 5_000,
+      contextSize: 4_096,
+      requestedContextSize: 8_192,
+    }),
+    "the prompt is longer than the context length currently available to the model: it has 5000 tokens, and the context holds 4096. A `num_ctx` of 8192 requires the scope 'models', which the caller lacks. In the app, `local.contextSize` sets the context size for all callers.",
+  ],
+  [
+    'a load with a context size that the caller may not choose',
+    contextDenied(8_192),
+    "A `num_ctx` of 8192 requires the scope 'models', which the caller lacks. In the app, `local.contextSize` sets the context size for all callers.",
   ],
   ['a prompt of unknown length', new LlmError('context_length', 'Too long.'), 'Too long.'],
   ['no body', invalidRequest('No JSON.', { emptyBody: true }), 'missing request body'],

@@ -1,5 +1,5 @@
 /** Renders an `LlmError` like Ollama, as an object with one text. Shape: Ollama API reference, "Errors". */
-import type { LlmError } from '../../errors.ts'
+import { describeDeniedContext, type LlmError } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
@@ -20,14 +20,25 @@ export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: m
 
 /** Clients match on these texts. */
 function messageOf({ code, message, details }: LlmError): string {
-  const { inputTokens, contextSize, model, param = '' } = details
+  const { inputTokens, contextSize, requestedContextSize, model, param = '' } = details
   if (details.emptyBody) return 'missing request body'
   if (code === 'not_found' && model !== undefined) return `model '${model}' not found`
   if (code === 'context_length' && inputTokens !== undefined)
-    return `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`
+    return appendDenial(
+      `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`,
+      requestedContextSize,
+    )
+  if (code === 'permission' && requestedContextSize !== undefined)
+    return describeDeniedContext('num_ctx', requestedContextSize)
   const field = toField(param)
   return field === param ? message : `invalid ${field}: ${message}`
 }
+
+/** Appends why the caller did not get the context size that it asked for. */
+export const appendDenial = (message: string, requestedContextSize: number | undefined): string =>
+  requestedContextSize === undefined
+    ? message
+    : `${message}. ${describeDeniedContext('num_ctx', requestedContextSize)}`
 
 /**
  * Maps the engine's field names to the field names of Ollama's API. Drops the path within a JSON Schema,

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
-import { LlmError } from '../../errors.ts'
+import { contextDenied, describeDeniedContext, LlmError } from '../../errors.ts'
+import type { Model } from '../../models/model.ts'
 import type { ModelStore } from '../../models/store.ts'
 import { readAhead } from '../../util/read-ahead.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
@@ -155,7 +156,11 @@ export class LocalEngine implements Engine {
 
   async load(model: string, load: LoadOptions, call: EngineCall): Promise<void> {
     const emptyRequest = parseGenerateRequest({ model, input: { kind: 'text', prompt: [] }, load })
-    if (!(await this.#withLoadedModel(emptyRequest, 0, call, async () => true))) throw callCancelled()
+    const task: EngineTask<true> = async ({ deniedContextSize }) => {
+      if (deniedContextSize !== undefined) throw contextDenied(deniedContextSize)
+      return true
+    }
+    if (!(await this.#withLoadedModel(emptyRequest, 0, call, task))) throw callCancelled()
   }
 
   async unload(model: string): Promise<void> {
@@ -184,14 +189,15 @@ export class LocalEngine implements Engine {
     this.#grammarQuarantine.check(checked)
     let hasBegun = false
     let endEvent: GenerateEvent | undefined
-    const task: LoadedTask<void> = async (loaded, loadMs) => {
+    const task: EngineTask<void> = async ({ loaded, loadMs, deniedContextSize }) => {
       const onEvent = (event: GenerateEvent): void => {
         hasBegun = true
         this.#observeEvent(event, checked, loaded)
         if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
         else push(event)
       }
-      await this.#generateInProcess(checked, call, loaded, onEvent, onStart)
+      const accepted = withoutTruncation(checked, deniedContextSize)
+      await this.#generateInProcess(accepted, call, loaded, onEvent, onStart)
     }
     await this.#withLoadedModel(checked, measureTextLength(checked), call, task, () => hasBegun)
     // The `end` event is pushed after the call, so that the model is idle when the client reads the event.
@@ -229,8 +235,10 @@ export class LocalEngine implements Engine {
     parseResult: (result: CallResult) => T,
   ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
     const results: T[] = []
-    const task: LoadedTask<{ readonly loadMs: number }> = async ({ fingerprint, process }, loadMs) => {
-      await process.request(type, request, { ...call, tenant: scopeTenant(call) }, (result) => {
+    const task: EngineTask<{ readonly loadMs: number }> = async ({ loaded, loadMs, deniedContextSize }) => {
+      const { fingerprint, process } = loaded
+      const accepted = withoutTruncation(request, deniedContextSize)
+      await process.request(type, accepted, { ...call, tenant: scopeTenant(call) }, (result) => {
         if (type === 'embed' || type === 'rerank') this.#loaded.failures.onOutput(fingerprint)
         results.push(parseResult(result))
       })
@@ -255,23 +263,56 @@ export class LocalEngine implements Engine {
   async #withLoadedModel<T>(
     request: LoadableRequest,
     size: number,
-    { model: resolvedModel, signal }: EngineCall,
-    task: LoadedTask<T>,
+    { model: resolvedModel, signal, requestedContextSize }: EngineCall,
+    task: EngineTask<T>,
     hasBegun = (): boolean => false,
   ): Promise<T | undefined> {
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
-    if (load.contextSize && load.contextSize > this.#maxContextSize)
-      throw contextTooLarge(load.contextSize, this.#maxContextSize)
+    const { contextSize = requestedContextSize ?? 0 } = load
+    if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
     const model = resolvedModel ?? (await this.#models.get(request.model))
+    const loadedTask: LoadedTask<T> = async (loaded, loadMs) => {
+      if (requestedContextSize === undefined) return task({ loaded, loadMs })
+      if (!(await this.#isContextDenied(model, requestedContextSize, loaded))) return task({ loaded, loadMs })
+      return task({ loaded, loadMs, deniedContextSize: requestedContextSize }).catch((cause: unknown) => {
+        throw nameDeniedContext(cause, requestedContextSize)
+      })
+    }
     return this.#callCap.run(size, () =>
       this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
-        localModel.use(model, load, signal, task, hasBegun),
+        localModel.use(model, load, signal, loadedTask, hasBegun),
       ),
     )
   }
+
+  /** Whether the loaded context is smaller than requested, although the model was trained for a larger one. */
+  async #isContextDenied(model: Model, requested: number, { process }: LoadedProcess): Promise<boolean> {
+    const { contextSize = Number.POSITIVE_INFINITY } = process.footprint ?? {}
+    if (requested <= contextSize) return false
+    // The file of a loaded model may be gone.
+    const details = await this.#models.details(model).catch(() => undefined)
+    return (details?.contextSize ?? Number.POSITIVE_INFINITY) > contextSize
+  }
 }
+
+interface TaskInput {
+  readonly loaded: LoadedProcess
+  /** How long the call waited for the load. */
+  readonly loadMs: number
+  /** The context size that the caller asked for but may not choose. Set if the loaded context is smaller. */
+  readonly deniedContextSize?: number
+}
+
+/** Runs on a loaded model. */
+type EngineTask<T> = (input: TaskInput) => Promise<T>
+
+/** A prompt that would fit the denied context must not lose its oldest messages silently. */
+const withoutTruncation = <Request extends object>(
+  request: Request,
+  deniedContextSize: number | undefined,
+): Request => (deniedContextSize === undefined ? request : { ...request, overflow: 'error' })
 
 /** Keeps the model loaded at least until the breakpoints of this request expire. */
 function extendCacheExpiry(loaded: LoadedProcess, { input }: GenerateRequest, prompt: PromptUsage): void {
@@ -313,6 +354,13 @@ const contextTooLarge = (requested: number, max: number): LlmError =>
   new LlmError('invalid_request', `A context of ${requested} tokens exceeds the limit of ${max} tokens.`, {
     param: 'contextSize',
   })
+
+/** Adds the denied context size to the error for a prompt that does not fit. */
+function nameDeniedContext(cause: unknown, requestedContextSize: number): unknown {
+  if (!LlmError.is(cause) || cause.code !== 'context_length') return cause
+  const message = `${cause.message} ${describeDeniedContext('contextSize', requestedContextSize)}`
+  return new LlmError('context_length', message, { ...cause.details, requestedContextSize })
+}
 
 /**
  * Adds an id of the app to the tenant, since apps share model processes but not cached prompts. All processes
