@@ -151,11 +151,11 @@ describe('embeddings', () => {
 
     const refused = await fetch(`${url}/api/embed`, { method: 'POST', body })
     const { inputTokens } = await llm.embed(
-      { model, inputs: [words(room + 50)], overflow: 'truncate', load: { contextSize: 8_192 } },
+      { model, inputs: [words(contextLength + 50)], overflow: 'truncate', load: { contextSize: 8_192 } },
       { caller: { id: 'ann', scopes: ['inference'] } },
     )
 
-    expect(inputTokens).toBe(room)
+    expect(inputTokens).toBe(contextLength)
     expect([refused.status, await refused.json()]).toEqual([
       400,
       {
