@@ -57,6 +57,9 @@ const loaded = () => {
 }
 const minutesLeft = (): number => (Number(loaded().expiresAt) - Date.now()) / 60_000
 
+/** Load options of Ollama that have no effect here. */
+const hardware = { num_gpu: 0, main_gpu: 0, num_thread: 1, num_batch: 8, use_mmap: false, use_mlock: true }
+
 /** Needs about 400 tokens, so that it fits a context of 512 tokens, but not the loaded one. */
 const longText = 'fox '.repeat(130)
 const conversation = [
@@ -79,7 +82,7 @@ describe('without the scope models', () => {
 
     for (const num_ctx of [64, 128, 512, 1_024, 8_192])
       for (const keep_alive of [0, '1s', -1]) {
-        expect((await generate('eve', { num_ctx }, { keep_alive })).status).toBe(200)
+        expect((await generate('eve', { num_ctx, ...hardware }, { keep_alive })).status).toBe(200)
         expect((await generate('ann')).status).toBe(200)
 
         expect(loaded()).toMatchObject({ processId, contextSize })
@@ -157,6 +160,16 @@ describe('without the scope models', () => {
     expect(await smaller.json()).toMatchObject({ done_reason: 'load' })
     expect(loaded()).toMatchObject({ processId, contextSize })
     expect(minutesLeft()).toBeCloseTo(5, 0)
+  })
+
+  test('calls without a context size do not wait in the smaller context of a caller with the scope', async () => {
+    await app.llm.unload('tiny')
+    expect((await generate('root', { num_ctx: 64 })).status).toBe(200)
+    expect(loaded()).toMatchObject({ contextSize: 64 })
+
+    expect((await generate('ann')).status).toBe(200)
+
+    expect(loaded()).toMatchObject({ contextSize })
   })
 
   test('while a caller with the scope waits to reload the model, the others are answered', async () => {

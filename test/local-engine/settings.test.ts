@@ -154,8 +154,9 @@ test('no call gets a context larger than maxContextSize', async () => {
   await chat('Hello', { ...hello, maxTokens: 1 })
   expect(loaded()).toMatchObject([{ contextSize: 1_024 }])
   await load('tiny', { contextSize: 1_024 })
-  await expect(load('tiny', { contextSize: 1_025 })).rejects.toMatchObject({
-    code: 'invalid_request',
-    details: { param: 'contextSize' },
-  })
+  for (const options of [{ contextSize: 1_025 }, { defaultContextSize: 1_025 }])
+    await expect(load('tiny', options)).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param: 'contextSize' },
+    })
 })

@@ -85,8 +85,8 @@ export interface LocalOptions {
   keepAlive?: Duration | 'forever' | undefined
 
   /**
-   * How long a freshly loaded model serves before a call may reload it with another context size:
-   * milliseconds or `'10s'`, up to an hour. The call waits. Calls that the loaded model can serve do not.
+   * How long a freshly loaded model serves before a call that sets another context size may reload it:
+   * milliseconds or `'10s'`, up to an hour. The call waits. Other calls do not.
    *
    * @default '5s'
    */

@@ -270,7 +270,7 @@ export class LocalEngine implements Engine {
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
-    const { contextSize = requestedContextSize ?? 0 } = load
+    const { contextSize = requestedContextSize ?? load.defaultContextSize ?? 0 } = load
     if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
     const model = resolvedModel ?? (await this.#models.get(request.model))
     const loadedTask: LoadedTask<T> = async (loaded, loadMs) => {

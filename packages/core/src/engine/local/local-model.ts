@@ -63,7 +63,7 @@ export class LocalModel {
   readonly #settings: LocalModelSettings
   readonly #failures: Failures
   readonly #onIdle: () => void
-  readonly #loadGate = new LoadGate(() => this.#reloadDelayMs())
+  readonly #loadGate = new LoadGate()
   #loaded: LoadedProcess | undefined
   #expiryTimer: NodeJS.Timeout | undefined
   /** Pending release of the previous process. */
@@ -130,7 +130,8 @@ export class LocalModel {
           resolvedLoad = this.#resolveLoad(model, load, contextSize)
         return resolvedLoad.identity.fingerprint
       }
-      const leaveGate = await this.#loadGate.enter(signal, chooseKey)
+      const reloadDelayMs = (): number => this.#reloadDelayMs(load)
+      const leaveGate = await this.#loadGate.enter(signal, { chooseKey, reloadDelayMs })
       if (!leaveGate || !resolvedLoad) return undefined
       try {
         // The load settings are chosen when the call enters the gate. If the process ends, all calls inside
@@ -226,8 +227,13 @@ export class LocalModel {
     }
   }
 
-  /** How long the loaded model must still serve before it may be reloaded, in milliseconds. */
-  #reloadDelayMs(): number {
+  /**
+   * How long the loaded model must still serve before this call may reload it, in milliseconds. A call without
+   * a context size need not wait: it reloads the model only if another call has loaded a smaller context than
+   * the default.
+   */
+  #reloadDelayMs({ contextSize }: LoadOptions): number {
+    if (contextSize === undefined) return 0
     const readyAt = this.isLoaded ? this.#loaded?.readyAt : undefined
     if (readyAt === undefined) return 0
     return Math.max(0, readyAt + this.#settings.reloadCooldown - performance.now())

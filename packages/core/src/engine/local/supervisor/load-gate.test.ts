@@ -4,7 +4,9 @@ import { LoadGate } from './load-gate.ts'
 const live = (): AbortSignal => new AbortController().signal
 /** Each call asks for another model, unless the test names one. */
 let models = 0
-const take = (gate: LoadGate, signal = live(), model = `model ${models++}`) => gate.enter(signal, () => model)
+const noDelay = (): number => 0
+const take = (gate: LoadGate, signal = live(), model = `model ${models++}`, reloadDelayMs = noDelay) =>
+  gate.enter(signal, { chooseKey: () => model, reloadDelayMs })
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 test('the first call enters at once', async () => {
@@ -170,7 +172,10 @@ test('an abort at the head of the queue admits the calls behind it', async () =>
 test('the key of a call may depend on the current key', async () => {
   const gate = new LoadGate()
   const first = await take(gate, live(), 'small')
-  const second = gate.enter(live(), (current) => current ?? 'large')
+  const second = gate.enter(live(), {
+    chooseKey: (current) => current ?? 'large',
+    reloadDelayMs: noDelay,
+  })
 
   expect(await second).toBeTypeOf('function')
   first?.()
@@ -182,8 +187,9 @@ describe('while the loaded model must still serve for 5 s', () => {
   let isLoaded: boolean
   let gate: LoadGate
   let order: string[]
-  const enter = (key: string, signal = live()) =>
-    take(gate, signal, key).then((end) => {
+  const delayMs = (): number => (isLoaded ? Math.max(0, start + 5_000 - Date.now()) : 0)
+  const enter = (key: string, signal = live(), reloadDelayMs = delayMs) =>
+    take(gate, signal, key, reloadDelayMs).then((end) => {
       if (end) order.push(key)
       return end
     })
@@ -192,7 +198,7 @@ describe('while the loaded model must still serve for 5 s', () => {
     vi.useFakeTimers({ now: start })
     isLoaded = true
     order = []
-    gate = new LoadGate(() => (isLoaded ? Math.max(0, start + 5_000 - Date.now()) : 0))
+    gate = new LoadGate()
   })
 
   afterEach(() => {
@@ -244,6 +250,21 @@ describe('while the loaded model must still serve for 5 s', () => {
     await late
 
     expect(order).toEqual(['a', 'b', 'a'])
+  })
+
+  test('a call without a delay overtakes one that waits, when the calls that run have ended', async () => {
+    await loadForA()
+    const running = await enter('a')
+    void enter('b')
+    const other = enter('c', live(), noDelay)
+    void enter('a')
+    await vi.advanceTimersByTimeAsync(0)
+    expect(order).toEqual(['a'])
+
+    running?.()
+
+    expect(await other).toBeTypeOf('function')
+    expect(order).toEqual(['a', 'c'])
   })
 
   test('a waiting call enters at the next pump when the model is not loaded any more', async () => {

@@ -1,22 +1,23 @@
 /**
  * Admits the calls of one model. Calls with the same load settings run side by side. A call with other
- * settings waits until the loaded model has served for its minimum time. Until then, later calls that the
- * loaded model can serve overtake it. Afterwards, calls are admitted in order of arrival.
+ * settings may have to wait until the loaded model has served for its minimum time. Until then, later calls
+ * overtake it. All other calls are admitted in order of arrival.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 
-/**
- * Returns the load key of a call. Calls with equal keys run side by side. `current` is the key of the call
- * that was admitted last.
- */
-export type ChooseLoadKey = (current: string | undefined) => string
-
 interface QueuedLoad {
-  readonly chooseKey: ChooseLoadKey
+  /**
+   * Returns the load key of this call. Calls with equal keys run side by side. `current` is the key of the
+   * call that was admitted last.
+   */
+  readonly chooseKey: (current: string | undefined) => string
+  /**
+   * Returns for how long the loaded model must still serve before this call may reload it, in milliseconds.
+   */
+  readonly reloadDelayMs: () => number
 }
 
 export class LoadGate {
-  readonly #reloadDelayMs: () => number
   readonly #queue = new WaitQueue<QueuedLoad>({
     select: (waiting) => this.#select(waiting),
     admit: () => {
@@ -29,16 +30,11 @@ export class LoadGate {
   #pumpTimer: NodeJS.Timeout | undefined
 
   /**
-   * @param reloadDelayMs returns for how long the loaded model must still serve before it may be reloaded, in
-   * milliseconds
+   * Resolves with a function that leaves the gate, or with `undefined` when the signal aborts first.
+   * @param call an object of this call only
    */
-  constructor(reloadDelayMs: () => number = () => 0) {
-    this.#reloadDelayMs = reloadDelayMs
-  }
-
-  /** Resolves with a function that leaves the gate, or with `undefined` when the signal aborts first. */
-  async enter(signal: AbortSignal, chooseKey: ChooseLoadKey): Promise<(() => void) | undefined> {
-    if (!(await this.#queue.wait({ chooseKey }, signal))) return undefined
+  async enter(signal: AbortSignal, call: QueuedLoad): Promise<(() => void) | undefined> {
+    if (!(await this.#queue.wait(call, signal))) return undefined
     return () => {
       this.#activeCalls--
       this.#queue.pump()
@@ -52,18 +48,21 @@ export class LoadGate {
 
   #select(waiting: readonly QueuedLoad[]): QueuedLoad | undefined {
     clearTimeout(this.#pumpTimer)
-    const [head] = waiting
-    if (!head) return undefined
-    const key = head.chooseKey(this.#currentKey)
-    if (key === this.#currentKey) return head
-    const delayMs = this.#reloadDelayMs()
-    if (delayMs > 0) {
-      this.#pumpTimer = setTimeout(() => this.#queue.pump(), Math.ceil(delayMs))
-      return waiting.find(({ chooseKey }) => chooseKey(this.#currentKey) === this.#currentKey)
+    for (const call of waiting) {
+      const key = call.chooseKey(this.#currentKey)
+      if (key === this.#currentKey) return call
+      if (call.reloadDelayMs() > 0) continue
+      // If calls with the current key still overtook this call, it could wait forever.
+      if (this.#activeCalls > 0) return undefined
+      this.#currentKey = key
+      return call
     }
-    // If calls with the current key still overtook the head, it could wait forever.
-    if (this.#activeCalls > 0) return undefined
-    this.#currentKey = key
-    return head
+    if (waiting.length > 0) this.#pumpLater(waiting)
+    return undefined
+  }
+
+  #pumpLater(waiting: readonly QueuedLoad[]): void {
+    const delayMs = Math.min(...waiting.map(({ reloadDelayMs }) => reloadDelayMs()))
+    this.#pumpTimer = setTimeout(() => this.#queue.pump(), Math.ceil(delayMs))
   }
 }
