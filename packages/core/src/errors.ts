@@ -56,8 +56,8 @@ export interface LlmErrorDetails {
 }
 
 /**
- * The status of a limit. If several limits have the same name, only the limit with the lowest `remaining` is
- * reported.
+ * The status of a limit. If several limits have the same name and window, only the limit with the lowest
+ * `remaining` is reported.
  */
 export interface LimitStatus {
   readonly name: 'requests' | 'tokens'

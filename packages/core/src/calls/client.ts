@@ -317,16 +317,17 @@ function restrictModels(models: ModelActions, isAllowed: (name: string) => boole
   }
 }
 
-/** For each limit, the status with the lowest `remaining`. */
+/** For each limit and window, the status with the lowest `remaining`. */
 class LimitLog {
-  #least: Map<LimitStatus['name'], { readonly status: LimitStatus; readonly at: number }> | undefined
+  #least: Map<string, { readonly status: LimitStatus; readonly at: number }> | undefined
 
   readonly add = (limits: readonly LimitStatus[]): void => {
     const at = performance.now()
     for (const status of limits) {
       this.#least ??= new Map()
-      const other = this.#least.get(status.name)
-      if (!other || status.remaining < other.status.remaining) this.#least.set(status.name, { status, at })
+      const key = `${status.name} ${status.windowMs}`
+      const other = this.#least.get(key)
+      if (!other || status.remaining < other.status.remaining) this.#least.set(key, { status, at })
     }
   }
 

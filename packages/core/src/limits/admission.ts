@@ -11,12 +11,15 @@ export interface BucketCharge extends BucketSize {
   /** The current level. The limiter lowers it when it admits the call. */
   level: number
   readonly units: number
+  /** Follows the limit in the error message. */
+  readonly label: string | undefined
 }
 
 /** The number of running calls of a subject, and its limit. */
 export interface ConcurrencyUsage {
   readonly running: number
   readonly limit: number
+  readonly label: string | undefined
 }
 
 /** Returns the error for a rejected call, or `undefined` when every limit admits the call. */
@@ -32,11 +35,17 @@ export function findRefusal(
   }
   const fullest = concurrency.find(({ running, limit }) => running >= limit)
   if (worst && (!fullest || longestMs >= unknownWaitMs)) {
-    const { limit, name, windowMs } = worst
-    return limitExceeded(`${limit} ${name} per ${formatWindow(windowMs)}`, longestMs, charges, name)
+    const { limit, name, windowMs, label } = worst
+    const text = withLabel(`${limit} ${name} per ${formatWindow(windowMs)}`, label)
+    return limitExceeded(text, longestMs, charges, name)
   }
-  return fullest && limitExceeded(`${fullest.limit} requests at the same time`, unknownWaitMs, charges)
+  if (!fullest) return undefined
+  const text = withLabel(`${fullest.limit} requests at the same time`, fullest.label)
+  return limitExceeded(text, unknownWaitMs, charges)
 }
+
+const withLabel = (limit: string, label: string | undefined): string =>
+  label === undefined ? limit : `${limit} ${label}`
 
 /**
  * Retry delay after a concurrency limit rejects a call, because the time until a running call ends is
@@ -74,8 +83,8 @@ function formatWindow(windowMs: number): string {
 }
 
 /**
- * Returns one status for `requests` and one for `tokens`. Each describes the bucket with the least remaining.
- * If several buckets have equally little, it describes the bucket that takes longest to refill.
+ * Returns one status for each name and window. Each describes the bucket with the least remaining. If several
+ * buckets have equally little, it describes the bucket that takes longest to refill.
  */
 export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus[] {
   const statuses: LimitStatus[] = []
@@ -88,7 +97,9 @@ export function statusOf(charges: readonly BucketCharge[]): readonly LimitStatus
       resetMs: resetMs(level, charge),
       ...(windowMs !== minuteMs && { windowMs }),
     }
-    const index = statuses.findIndex((other) => other.name === name)
+    const index = statuses.findIndex(
+      (other) => other.name === name && (other.windowMs ?? minuteMs) === windowMs,
+    )
     const other = statuses[index]
     if (!other) statuses.push(status)
     else if (

@@ -18,10 +18,18 @@ export interface BucketSize {
 /** The window of limits per minute. */
 export const minuteMs = 60_000
 
+/** The window of limits per day. */
+export const dayMs = 86_400_000
+
 /**
  * The largest limit per minute. The level of its full bucket, 6e15, is still an exact integer as a double.
  */
 export const maxLimit = 1e11
+
+/**
+ * The largest limit per day. The level of its full bucket, 8.64e15, is still an exact integer as a double.
+ */
+export const maxDailyLimit = 1e8
 
 /** The highest allowed level of a full bucket, for any window. */
 export const maxLevel = maxLimit * minuteMs

@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { checkKeys, describeValue } from '../options/check.ts'
 import type { LimitName } from './admission.ts'
-import { type BucketSize, maxLevel, maxLimit, minuteMs } from './bucket.ts'
+import { type BucketSize, dayMs, maxDailyLimit, maxLevel, maxLimit, minuteMs } from './bucket.ts'
 import type { Cost, Limits, Subject, WindowLimit } from './limits.ts'
 
 export interface Demand {
@@ -15,10 +15,12 @@ export interface BucketDemand extends BucketSize {
   readonly subject: string
   readonly name: LimitName
   readonly units: number
+  readonly label: string | undefined
 }
 export interface ConcurrencyDemand {
   readonly subject: string
   readonly limit: number
+  readonly label: string | undefined
 }
 
 export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: Cost): Demand {
@@ -26,7 +28,7 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
   const buckets: BucketDemand[] = []
   const concurrency: ConcurrencyDemand[] = []
   const ids = subjects.length > 1 ? new Set<string>() : undefined
-  for (const { id, limits = defaults } of subjects) {
+  for (const { id, limits = defaults, label } of subjects) {
     if (ids?.has(id)) throw new TypeError('Expected subjects with different ids')
     ids?.add(id)
     if (typeof id !== 'string')
@@ -35,15 +37,16 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
     const subject = toStorableId(id)
     if (isWindowLimit(limits)) {
       const { limit, windowMs } = limits
-      buckets.push({ subject, name: 'requests', limit, windowMs, units: cost.requests })
+      buckets.push({ subject, name: 'requests', limit, windowMs, units: cost.requests, label })
       continue
     }
-    const { requestsPerMinute, tokensPerMinute, concurrent } = limits
-    const add = (name: LimitName, limit: number) =>
-      buckets.push({ subject, name, limit, windowMs: minuteMs, units: cost[name] })
-    if (requestsPerMinute !== undefined) add('requests', requestsPerMinute)
-    if (tokensPerMinute !== undefined) add('tokens', tokensPerMinute)
-    if (concurrent !== undefined) concurrency.push({ subject, limit: concurrent })
+    const { requestsPerMinute, tokensPerMinute, tokensPerDay, concurrent } = limits
+    const add = (name: LimitName, limit: number, windowMs: number) =>
+      buckets.push({ subject, name, limit, windowMs, units: cost[name], label })
+    if (requestsPerMinute !== undefined) add('requests', requestsPerMinute, minuteMs)
+    if (tokensPerMinute !== undefined) add('tokens', tokensPerMinute, minuteMs)
+    if (tokensPerDay !== undefined) add('tokens', tokensPerDay, dayMs)
+    if (concurrent !== undefined) concurrency.push({ subject, limit: concurrent, label })
   }
   return { buckets, concurrency }
 }
@@ -63,11 +66,16 @@ function checkSubjectLimits(limits: Limits | WindowLimit): void {
 
 /** Throws a `TypeError` that names the wrong option. */
 export function checkLimits(limits: Limits): void {
-  checkKeys('limits.', limits, limitNames)
-  for (const name of limitNames) checkRange(name, limits[name], 1, maxLimit)
+  checkKeys('limits.', limits, Object.keys(maxLimits))
+  for (const [name, max] of Object.entries(maxLimits)) checkRange(name, limits[name as keyof Limits], 1, max)
 }
 
-const limitNames = ['requestsPerMinute', 'tokensPerMinute', 'concurrent'] satisfies (keyof Limits)[]
+const maxLimits: Readonly<Record<keyof Limits, number>> = {
+  requestsPerMinute: maxLimit,
+  tokensPerMinute: maxLimit,
+  tokensPerDay: maxDailyLimit,
+  concurrent: maxLimit,
+}
 
 /** Throws a `TypeError` that names the wrong option. */
 export function checkWindowLimit({ limit, windowMs }: WindowLimit): void {

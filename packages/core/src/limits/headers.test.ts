@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LlmError } from '../errors.ts'
-import { limitHeaders, retryHeaders } from './headers.ts'
+import { type LimitStatus, LlmError } from '../errors.ts'
+import { limitHeaders, retryHeaders, routeLimitHeaders } from './headers.ts'
 
 test('each limit has headers under its name, with the reset time as a duration', () => {
   const headers = limitHeaders([
@@ -15,6 +15,29 @@ test('each limit has headers under its name, with the reset time as a duration',
     'x-ratelimit-limit-tokens': '1000',
     'x-ratelimit-remaining-tokens': '0',
     'x-ratelimit-reset-tokens': '6m0s',
+  })
+})
+
+test('a limit per day does not replace the limit per minute, and is reported where it is the only one', () => {
+  const perMinute: LimitStatus = { name: 'tokens', limit: 1_000, remaining: 900, resetMs: 6_000 }
+  const perDay: LimitStatus = {
+    name: 'tokens',
+    limit: 50,
+    remaining: 0,
+    resetMs: 7_200_000,
+    windowMs: 86_400_000,
+  }
+
+  expect(limitHeaders([perMinute, perDay])).toEqual(limitHeaders([perMinute]))
+  expect(limitHeaders([perDay])).toEqual({
+    'x-ratelimit-limit-tokens': '50',
+    'x-ratelimit-remaining-tokens': '0',
+    'x-ratelimit-reset-tokens': '2h0m0s',
+  })
+  expect(routeLimitHeaders([perMinute, perDay])).toEqual({
+    ...limitHeaders([perMinute]),
+    ratelimit: '"1000-tokens-in-1min"; r=900; t=6, "50-tokens-in-1day"; r=0; t=7200',
+    'ratelimit-policy': '"1000-tokens-in-1min"; q=1000; w=60, "50-tokens-in-1day"; q=50; w=86400',
   })
 })
 

@@ -9,13 +9,24 @@ export type HeaderMap = Readonly<Record<string, string>>
 /** Returns OpenAI's `x-ratelimit-*` headers, for one limit of requests and one limit of tokens. */
 export function limitHeaders(limits: readonly LimitStatus[]): Record<string, string> {
   const headers: Record<string, string> = {}
-  for (const { name, limit, remaining, resetMs } of limits) {
+  for (const { name, limit, remaining, resetMs } of shortestWindows(limits)) {
     headers[headerNames[name].limit] = `${limit}`
     headers[headerNames[name].remaining] = `${remaining}`
     headers[headerNames[name].reset] = formatDuration(resetMs)
   }
   return headers
 }
+
+/**
+ * Returns one status for each name: that with the shortest window. Headers without a window describe limits
+ * per minute, so a limit per day must not replace these.
+ */
+export const shortestWindows = (limits: readonly LimitStatus[]): readonly LimitStatus[] =>
+  limits.filter(
+    (status) => !limits.some((other) => other.name === status.name && windowOf(other) < windowOf(status)),
+  )
+
+const windowOf = ({ windowMs = minuteMs }: LimitStatus): number => windowMs
 
 const headerNamesOf = (name: LimitStatus['name']) => ({
   limit: `x-ratelimit-limit-${name}`,

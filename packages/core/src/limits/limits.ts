@@ -3,7 +3,10 @@ import type { LimitStatus } from '../errors.ts'
 
 export type { LimitStatus }
 
-/** The limits of a subject: whole numbers from 1 to 100,000,000,000. A missing limit does not apply. */
+/**
+ * The limits of a subject: whole numbers from 1 to 100,000,000,000, for a day up to 100,000,000. A missing
+ * limit does not apply.
+ */
 export interface Limits {
   readonly requestsPerMinute?: number | undefined
   /**
@@ -16,6 +19,12 @@ export interface Limits {
    * call that ends returns its unused tokens, and other calls can use these from then on.
    */
   readonly tokensPerMinute?: number | undefined
+  /**
+   * Input and output tokens together, in a separate bucket that refills over 24 hours. Calls reserve and
+   * return tokens as for `tokensPerMinute`. After a pause, one day can therefore admit up to twice the limit:
+   * the full bucket and its refill.
+   */
+  readonly tokensPerDay?: number | undefined
   /** Maximum number of calls that run at the same time. */
   readonly concurrent?: number | undefined
 }
@@ -38,6 +47,8 @@ export interface Subject {
   readonly id: string
   /** Pass the same limits with each call of this subject. @default the limits of the limiter */
   readonly limits?: Limits | WindowLimit | undefined
+  /** Follows the limit in error messages, such as `per end user`. @default nothing */
+  readonly label?: string | undefined
 }
 
 /** The cost of a call: whole numbers from 0 to 1,000,000,000. */
@@ -62,7 +73,7 @@ export interface RateLimiter {
   reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation>
   /**
    * Returns the status of the limits, without taking anything. For several subjects, returns for each limit
-   * the status of the subject with the least remaining.
+   * and window the status of the subject with the least remaining.
    */
   status(subjects: readonly Subject[]): Promise<readonly LimitStatus[]>
 }
@@ -76,8 +87,8 @@ export interface ClosableRateLimiter extends RateLimiter {
 /** The type of `llm.limits`, the rate limiter of callers and models. */
 export interface CallerLimits extends RateLimiter {
   /**
-   * Returns the status of a caller's limits per minute: `llm.limits.of(await llm.keys.get(id))`. Takes
-   * nothing from them. Returns an empty list for a caller without limits. Rejects with `LlmError`.
+   * Returns the status of a caller's limits per minute and per day: `llm.limits.of(await llm.keys.get(id))`.
+   * Takes nothing from them. Returns an empty list for a caller without limits. Rejects with `LlmError`.
    */
   of(caller: LimitedCaller): Promise<readonly LimitStatus[]>
 }

@@ -29,8 +29,9 @@ export class MemoryLimiter implements ClosableRateLimiter {
     const charges = buckets.map((demand) => this.#prepareCharge(demand, now))
     const refusal = findRefusal(
       charges,
-      concurrency.map(({ subject, limit }) => ({
+      concurrency.map(({ subject, limit, label }) => ({
         limit,
+        label,
         running: this.#accountsOf(minuteMs).get(subject, now).running,
       })),
     )
@@ -75,11 +76,11 @@ export class MemoryLimiter implements ClosableRateLimiter {
   }
 
   #prepareCharge(demand: BucketDemand, now: number): AccountCharge {
-    const { subject, name, limit, windowMs, units } = demand
+    const { subject, name, limit, windowMs, units, label } = demand
     const account = this.#accountsOf(windowMs).get(subject, now)
     const bucket = account[name]
     const level = bucket ? levelAt(bucket, demand, now) : fullLevel(demand)
-    return { subject, name, limit, windowMs, units, account, level }
+    return { subject, name, limit, windowMs, units, label, account, level }
   }
 
   #saveBucket({ account, subject, name, limit, windowMs, level }: AccountCharge, at: number): void {

@@ -20,10 +20,10 @@ export const keysToSubjects = (
 ): readonly Subject[] => [keys].flat().map((key) => toSubject(key, context))
 
 function toSubject(key: RateLimitKey, { prefix, limits, addressKey }: KeyContext): Subject {
-  const { id, limits: own } = isSubject(key) ? key : { id: key, limits: undefined }
+  const { id, limits: own, label } = isSubject(key) ? key : { id: key }
   if (id === undefined || id === null || id === '')
-    return { id: (own ? keyPrefix(undefined, own) : prefix) + addressKey(), limits: own ?? limits }
-  return own ? { id: toId(id), limits: own } : { id: prefix + toId(id), limits }
+    return { id: (own ? keyPrefix(undefined, own) : prefix) + addressKey(), limits: own ?? limits, label }
+  return own ? { id: toId(id), limits: own, label } : { id: prefix + toId(id), limits, label }
 }
 
 /**
@@ -34,8 +34,10 @@ export function keyPrefix(name: string | undefined, limits: AnyLimits): string {
   if (name !== undefined) return `${name} `
   if (!limits) return ''
   if ('windowMs' in limits) return `[${limits.limit}/${limits.windowMs}] `
-  const { requestsPerMinute = '', tokensPerMinute = '', concurrent = '' } = limits
-  return `[${requestsPerMinute},${tokensPerMinute},${concurrent}] `
+  const { requestsPerMinute = '', tokensPerMinute = '', concurrent = '', tokensPerDay } = limits
+  // The prefix is stored. So it keeps its form for limits without `tokensPerDay`.
+  const daily = tokensPerDay === undefined ? '' : `,${tokensPerDay}`
+  return `[${requestsPerMinute},${tokensPerMinute},${concurrent}${daily}] `
 }
 
 const isSubject = (key: RateLimitKey): key is Subject =>

@@ -332,6 +332,50 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     ])
   })
 
+  test('tokens per day have a bucket apart from those per minute, and the largest limit is exact', async () => {
+    const subjects = [ann({ tokensPerMinute: 1_000, tokensPerDay: 100_000_000 })]
+    const first = await limiter.reserve(subjects, tokens(900))
+    await first.take({ requests: 0, tokens: 50 })
+    await first.settle(tokens(400))
+
+    expect(await limiter.status(subjects)).toEqual([
+      { name: 'tokens', limit: 1_000, remaining: 600, resetMs: 24_000 },
+      { name: 'tokens', limit: 100_000_000, remaining: 99_999_600, resetMs: 346, windowMs: 1_440 * minute },
+    ])
+    clock.now += 24_000
+    await limiter.reserve(subjects, tokens(1_000))
+    const perMinute = await refusalOf(limiter.reserve(subjects, tokens(1)))
+    expect(perMinute.message).toContain('limit of 1000 tokens per minute')
+  })
+
+  test('tokens per day reject calls until enough of the day has passed, and debts are paid back', async () => {
+    const subjects = [ann({ tokensPerDay: 1_000 })]
+    await (await limiter.reserve(subjects, tokens(100))).settle(tokens(1_500))
+
+    const refusal = await refusalOf(limiter.reserve(subjects, tokens(100)))
+
+    expect(refusal).toMatchObject({
+      message: 'This request would exceed the limit of 1000 tokens per day. Try again in 51840 s.',
+      details: { retryAfterMs: 51_840_000, exceeded: 'tokens' },
+    })
+    clock.now += 51_839_999
+    await refusalOf(limiter.reserve(subjects, tokens(100)))
+    clock.now += 1
+    await limiter.reserve(subjects, tokens(100))
+  })
+
+  test('the error contains the label of the subject', async () => {
+    const labelled = (limits: Limits) => [{ id: 'user', limits, label: 'per end user' }]
+    for (const limits of [{ requestsPerMinute: 1 }, { concurrent: 1 }])
+      await limiter.reserve(labelled(limits), one)
+
+    const perMinute = await refusalOf(limiter.reserve(labelled({ requestsPerMinute: 1 }), one))
+    const concurrent = await refusalOf(limiter.reserve(labelled({ concurrent: 1 }), one))
+
+    expect(perMinute.message).toContain('limit of 1 requests per minute per end user.')
+    expect(concurrent.message).toContain('limit of 1 requests at the same time per end user.')
+  })
+
   test('the error names the window in words', async () => {
     for (const [windowMs, words] of [
       [1_000, 'second'],

@@ -70,7 +70,11 @@ class SqlLimiter implements ClosableRateLimiter {
       const running = await this.#runningCalls.count(queries, concurrency, now)
       const refusal = findRefusal(
         charges,
-        concurrency.map(({ subject, limit }) => ({ limit, running: running.get(subject) ?? 0 })),
+        concurrency.map(({ subject, limit, label }) => ({
+          limit,
+          label,
+          running: running.get(subject) ?? 0,
+        })),
       )
       if (refusal) {
         // A throw rolls the transaction back. But lease changes by `count` must be committed. If the clock

@@ -19,6 +19,7 @@ const singleLine = (max: number) =>
 const limits = z.strictObject({
   requestsPerMinute: limitValue.optional(),
   tokensPerMinute: limitValue.optional(),
+  tokensPerDay: z.int().min(1).max(100_000_000).optional(),
   concurrent: limitValue.optional(),
 })
 

@@ -103,7 +103,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/keys/:id/limits',
     name: 'getKeyLimits',
-    summary: 'Get the state of the limits per minute of a key. Empty if it has none.',
+    summary: 'Get the state of the limits per minute and per day of a key. Empty if it has none.',
     response: listOf(LimitStatus),
     handle: async ({ llm, id }) => ({ data: await llm.limits.of(await llm.keys.get(id)) }),
   },

@@ -38,9 +38,10 @@ export const LimitRequest = z.strictObject({
 
 export const LimitStatus = z.strictObject({
   name: z.enum(['requests', 'tokens']),
-  limit: z.int().min(1).describe('Maximum per minute, also the size of the bucket.'),
+  limit: z.int().min(1).describe('Maximum per window, also the size of the bucket.'),
   remaining: z.int().min(0).describe('Currently available.'),
   resetMs: z.int().min(0).describe('Time until the bucket is full, in ms.'),
+  windowMs: z.int().min(1).optional().describe('Length of the window, in ms. Default: a minute.'),
 })
 
 export const UsageBy = z.enum(['key', 'model', 'day'])

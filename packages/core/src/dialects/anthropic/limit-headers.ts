@@ -1,9 +1,10 @@
 /** Rate limit headers. Shape: Anthropic API reference, "Rate limits", "Response headers". */
 import type { LimitStatus } from '../../errors.ts'
+import { shortestWindows } from '../../limits/headers.ts'
 
 export function limitHeaders(limits: readonly LimitStatus[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {}
-  for (const { name, limit, remaining, resetMs } of limits) {
+  for (const { name, limit, remaining, resetMs } of shortestWindows(limits)) {
     headers[`anthropic-ratelimit-${name}-limit`] = `${limit}`
     headers[`anthropic-ratelimit-${name}-remaining`] = `${remaining}`
     headers[`anthropic-ratelimit-${name}-reset`] = toTimestamp(Date.now() + resetMs)
