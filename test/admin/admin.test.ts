@@ -84,7 +84,12 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       name: 'made',
       scopes: ['inference'],
       models: ['tiny'],
-      limits: { requestsPerMinute: 5 },
+      limits: {
+        requestsPerMinute: 5,
+        tokensPerDay: 900,
+        maxOutputTokens: 50,
+        perEndUser: { requestsPerMinute: 1 },
+      },
       tier: 'gold',
       spendingLimit: { usd: '0.50', period: 'day' },
       expiresIn: '30d',
@@ -96,19 +101,23 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect(made.status).toBe(201)
     await llm.keys.authenticate(secret)
     expect((await call<{ data: object[] }>('GET', '/keys')).answer.data).toHaveLength(2)
-    expect((await call('GET', '/keys/{id}', key.id)).answer).toMatchObject({ id: key.id, name: 'made' })
+    const got = await call('GET', '/keys/{id}', key.id)
+    expect(got.answer).toMatchObject({ id: key.id, name: 'made', limits: settings.limits })
     expect((await call('POST', '/keys/{id}', key.id, { models: null })).answer).not.toHaveProperty('models')
     const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
     expect(rotated.answer.secret).not.toBe(secret)
 
     const limits = await call<{ data: object[] }>('GET', '/keys/{id}/limits', key.id)
-    expect(limits.answer.data).toMatchObject([{ name: 'requests', limit: 5, remaining: 5 }])
+    expect(limits.answer.data).toEqual([
+      { name: 'requests', limit: 5, remaining: 5, resetMs: 0 },
+      { name: 'tokens', limit: 900, remaining: 900, resetMs: 0, windowMs: 86_400_000 },
+    ])
 
     const ask = { limits: { requestsPerMinute: 50 }, reason: 'More, please.' }
     const first = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     expect((await call<{ data: object[] }>('GET', '/limit-requests')).answer.data).toHaveLength(1)
     await call('POST', '/limit-requests/{id}/approve', first.answer.id)
-    expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
+    expect((await llm.keys.get(key.id)).limits).toEqual({ ...settings.limits, requestsPerMinute: 50 })
     const second = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     await call('POST', '/limit-requests/{id}/refuse', second.answer.id)
     expect((await call('POST', '/keys/{id}/revoke', key.id)).answer).toMatchObject({ status: 'revoked' })
@@ -154,11 +163,18 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       responses: { 400: {}, 401: {}, 403: {}, 404: {}, 409: {}, 429: {} },
     })
     const times = ['30d', '1h30m', '2040-01-02', '2040-01-02T03:04:05Z', 5_000, 'soon', '-1h', {}, true]
+    const limits = [
+      ...[0, 1, 1.5, 100_000_000, 100_000_001].map((tokensPerDay) => ({ tokensPerDay })),
+      ...[{}, { concurrent: 1 }, { tokensPerDay: 1 }, 5].map((perEndUser) => ({ perEndUser })),
+      { maxOutputTokens: 1 },
+      { maxOutputTokens: '1' },
+    ]
     const amounts = [0, 1.5, '1.50', '0.000000001', -1, '-1', '1e3', '5.', 1e7, '$5', null]
     const settings = [
       ...times.flatMap((time) => [{ expiresIn: time }, { expiresAt: time }]),
       { expiresIn: '30d', expiresAt: '2040-01-02' },
       ...amounts.map((usd) => ({ spendingLimit: { usd, period: 'day' } })),
+      ...limits.map((limits) => ({ limits })),
     ]
     for (const given of settings)
       expect([given, (await send('POST', '/keys', { name: 'x', ...given })).ok]).toEqual([

@@ -78,6 +78,17 @@ test('the token limit is exact', async () => {
   expect(answer.usage.outputTokens).toBe(7)
 })
 
+test('the maximum output tokens of a caller end an answer without a token limit', async () => {
+  const caller = { id: 'ann', limits: { maxOutputTokens: 7 } }
+  const answer = await llm.chat('Hello', { model: 'noise', ignoreEos: true, caller })
+
+  expect(answer.finishReason).toBe('length')
+  expect(answer.usage.outputTokens).toBe(7)
+  await expect(llm.chat('Hello', { model: 'noise', maxTokens: 8, caller })).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
+})
+
 test('temperature 0 always gives the same text', async () => {
   const [first, second] = await Promise.all([1, 2].map(() => llm.chat('Hello', { ...noise, temperature: 0 })))
 

@@ -9,7 +9,7 @@ import type { AccessOptions } from './accounts/auth/access.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
-import type { Limits } from './limits/limits.ts'
+import type { InferenceLimits, Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
 import { checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
@@ -66,7 +66,7 @@ export interface LlmOptions extends AccessOptions {
   prices?: Prices | undefined
 
   /** Maps the name of each tier to its limits. Calls are counted separately for each caller of a tier. */
-  tiers?: Readonly<Record<string, Limits>> | undefined
+  tiers?: Readonly<Record<string, InferenceLimits>> | undefined
 
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined

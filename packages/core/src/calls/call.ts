@@ -32,6 +32,13 @@ export interface CallOptions {
    * @default none: the app itself
    */
   readonly caller?: Caller
+  /**
+   * Id of the end user behind the caller, of any length. The limits `perEndUser` of the caller are counted
+   * for each id. Only a hash of it is stored.
+   *
+   * @default none: such calls share the limits of one end user
+   */
+  readonly endUser?: string | undefined
   /** Whether this call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
   /** Whether `generate` resolves after 5 s even if the first event has not come yet. @default false */
@@ -78,6 +85,7 @@ export class Call {
   readonly id = nanoid()
   readonly kind: CallKind
   readonly caller: Caller | undefined
+  readonly endUser: string | undefined
   readonly dialect: string | undefined
   readonly isBatch: boolean
   readonly isBackground: boolean
@@ -89,9 +97,11 @@ export class Call {
    * the key is revoked.
    */
   signal: AbortSignal
+  /** The requests as the caller sent them. */
+  readonly originalRequests: readonly ModelRequest[]
   /**
    * The authorise step removes load options that the caller may not choose. The defaults step adds the
-   * Modelfile defaults.
+   * Modelfile defaults. The output limit step limits the output tokens.
    */
   requests: readonly ModelRequest[]
   /** The context size that the authorise step has removed. With several requests, the largest one. */
@@ -133,10 +143,12 @@ export class Call {
   constructor({ kind, caller, dialect, batch = false, background = false, ...settings }: CallSettings) {
     this.kind = kind
     this.caller = caller
+    this.endUser = settings.endUser
     this.dialect = dialect
     this.isBatch = batch
     this.isBackground = background
     this.signal = settings.signal
+    this.originalRequests = settings.requests
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''
     this.findModel = settings.findModel

@@ -19,6 +19,8 @@ export interface ChatOptions extends Sampling {
   readonly signal?: AbortSignal
   /** Limits and spending are counted for this caller. @default none: the app itself */
   readonly caller?: Caller
+  /** Id of the end user behind the caller, for the limits `perEndUser` of the caller. @default none */
+  readonly endUser?: string
 }
 
 export interface Chat {
@@ -33,8 +35,8 @@ export interface Chat {
 
 export function createChat(clientFor: (options: ChatOptions) => Pick<LlmClient, 'generate'>): Chat {
   const start = async (input: ChatPrompt, options: ChatOptions, stream: boolean): Promise<Generation> => {
-    const { signal = new AbortController().signal } = options
-    return clientFor(options).generate(toChatRequest(input, options), { signal, stream })
+    const { signal = new AbortController().signal, endUser } = options
+    return clientFor(options).generate(toChatRequest(input, options), { signal, stream, endUser })
   }
   function chat(input: ChatPrompt, options: ChatOptions & { readonly stream: true }): AsyncIterable<string>
   function chat(
@@ -55,7 +57,7 @@ export function createChat(clientFor: (options: ChatOptions) => Pick<LlmClient, 
 /** Throws a `TypeError` for an invalid prompt. */
 function toChatRequest(
   input: ChatPrompt,
-  { model, maxTokens, stop, signal, caller, ...sampling }: ChatOptions,
+  { model, maxTokens, stop, signal, caller, endUser, ...sampling }: ChatOptions,
 ): ModelOptional<GenerateRequest> {
   return {
     ...(model !== undefined && { model }),

@@ -166,9 +166,14 @@ export class CallerClient implements RouteClient {
 
   load(
     model: string,
-    { signal, background, batch, ...load }: LoadOptions & ClientUnaryOptions = {},
+    { signal, background, batch, endUser, ...load }: LoadOptions & ClientUnaryOptions = {},
   ): Promise<void> {
-    const options = { ...(signal && { signal }), ...(background && { background }), ...(batch && { batch }) }
+    const options = {
+      ...(signal && { signal }),
+      ...(background && { background }),
+      ...(batch && { batch }),
+      endUser,
+    }
     return this.#runForValue(
       'load',
       { model, load },
@@ -222,11 +227,11 @@ export class CallerClient implements RouteClient {
   #toSettings<Request extends ModelRequest>(
     kind: CallKind,
     requests: readonly Request[],
-    { signal = new AbortController().signal, background, batch }: ClientUnaryOptions,
+    { signal = new AbortController().signal, background, batch, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
     const { caller, dialect } = this.#scope
     return {
-      ...{ kind, requests, signal, findModel: this.#findModel, onLimits: this.#limitLog.add },
+      ...{ kind, requests, signal, endUser, findModel: this.#findModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
       ...(background && { background }),

@@ -152,6 +152,80 @@ describe('limits', () => {
     expect(generation.limits).toMatchObject([{ limit: 9 }])
   })
 
+  test('per day apply beside those per minute, and the error names the day', async () => {
+    const { llm } = await start({ engine: scriptedEngine(Array<string>(300).fill('word ')) })
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 100_000, tokensPerDay: 400 } }
+
+    const { generation } = await read(llm, caller, { maxTokens: 300 })
+    const refusal = await errorOf(read(llm, caller, { maxTokens: 300 }))
+
+    expect(generation.limits).toMatchObject([
+      { name: 'tokens', limit: 100_000 },
+      { name: 'tokens', limit: 400, remaining: 95, windowMs: 86_400_000 },
+    ])
+    expect(refusal.message).toContain('limit of 400 tokens per day')
+    // 99 of the 305 tokens are left. At 400 tokens per day, the others take 12.4 h.
+    expect(refusal.details.retryAfterMs).toBeGreaterThan((206 / 400) * 86_400_000 - 60_000)
+    expect(refusal.details.retryAfterMs).toBeLessThanOrEqual((206 / 400) * 86_400_000)
+    expect(await llm.limits.of(caller)).toMatchObject([
+      { limit: 100_000 },
+      { limit: 400, remaining: 99, windowMs: 86_400_000 },
+    ])
+  })
+
+  test('of one end user do not apply to the others, and those of the caller apply to all', async () => {
+    const { llm } = await start()
+    const caller: Caller = {
+      id: 'ann',
+      limits: { requestsPerMinute: 4, perEndUser: { requestsPerMinute: 1 } },
+    }
+    const chat = (endUser?: string, own = caller) =>
+      llm.chat('Hi', { model: 'tiny', caller: own, ...(endUser !== undefined && { endUser }) })
+    const embed = (endUser: string) => llm.embed({ model: 'tiny', inputs: ['Hi'] }, { caller, endUser })
+
+    await chat('u1')
+    const refusal = await errorOf(chat('u1'))
+    await chat('u2')
+    await embed('u3')
+    expect((await errorOf(embed('u3'))).details.exceeded).toBe('requests')
+    await chat('u1', { ...caller, id: 'bob' })
+    await chat()
+    const ofCaller = await errorOf(chat('u5'))
+
+    expect(refusal.code).toBe('rate_limit')
+    expect(refusal.message).toContain('limit of 1 requests per minute per end user.')
+    expect(refusal.details.retryAfterMs).toBeGreaterThan(59_000)
+    expect(refusal.details.limits).toMatchObject([{ name: 'requests', limit: 1, remaining: 0 }])
+    expect(ofCaller.message).toContain('limit of 4 requests per minute.')
+  })
+
+  test('of end users apply to calls without one together', async () => {
+    const { llm } = await start({ tiers: { app: { perEndUser: { concurrent: 1 } } } })
+    const caller: Caller = { id: 'ann', tier: 'app' }
+    const first = await llm.generate(asked(), { signal: live(), caller })
+
+    const refusal = await errorOf(read(llm, caller))
+    const other = await llm.generate(asked(), { signal: live(), caller, endUser: 'u1' })
+    await other[Symbol.asyncIterator]().return?.()
+    await first[Symbol.asyncIterator]().return?.()
+
+    expect(refusal.message).toContain('1 requests at the same time for calls without an end user.')
+    await read(llm, caller)
+  })
+
+  test('of output tokens shorten answers without a maximum, and reject a higher one at no cost', async () => {
+    const { llm, engine } = await start()
+    const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 5, maxOutputTokens: 2 } }
+
+    const refusal = await errorOf(read(llm, caller, { maxTokens: 3 }))
+    const { events, generation } = await read(llm, caller)
+
+    expect(refusal).toMatchObject({ code: 'invalid_request', details: { param: 'maxTokens' } })
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([2])
+    expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 2 } })
+    expect(generation.limits).toMatchObject([{ name: 'requests', remaining: 4 }])
+  })
+
   test('of an unknown tier reject with a setup error', async () => {
     const { llm } = await start()
 
@@ -518,6 +592,18 @@ test.each([
   [{ prices: { tiny: { inputPerMillionUsd: -1, outputPerMillionUsd: 1 } } }, 'inputPerMillionUsd'],
   [{ tiers: { small: { requestsPerMinute: 0.5 } } }, 'requestsPerMinute'],
   [{ tiers: { small: { rpm: 1 } } }, 'rpm'],
+  [
+    { tiers: { small: { tokensPerDay: 1e8 + 1 } } },
+    '`tokensPerDay` to be a whole number from 1 to 100000000',
+  ],
+  [{ tiers: { small: { maxOutputTokens: 0 } } }, '`maxOutputTokens` to be a whole number from 1'],
+  [{ tiers: { small: { perEndUser: { rpm: 1 } } } }, 'Unknown option `limits.perEndUser.rpm`'],
+  [
+    { tiers: { small: { perEndUser: { tokensPerDay: 1 } } } },
+    'Unknown option `limits.perEndUser.tokensPerDay`',
+  ],
+  [{ tiers: { small: { perEndUser: { concurrent: 1.5 } } } }, '`concurrent` to be a whole number'],
+  [{ modelLimits: { tiny: { maxOutputTokens: 1 } } }, 'Unknown option `limits.maxOutputTokens`'],
   [{ maxQueued: -1 }, '`maxQueued` to be a whole number from 0 to 1000000'],
   [{ modelLimits: { tiny: { rpm: 1 } } }, 'rpm'],
   [{ limits: { models: {}, queue: 2 } }, 'Unknown option `limits`'],

@@ -18,6 +18,7 @@ import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults
 import { createAuthoriseStep } from './steps/authorise.ts'
 import { CreditStep } from './steps/credit.ts'
 import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
+import { createOutputLimitStep } from './steps/output-limit.ts'
 import { type QueueOptions, QueueStep } from './steps/queue.ts'
 import { modelStep } from './steps/resolve-model.ts'
 import { createRevocationStep } from './steps/revocation.ts'
@@ -40,6 +41,7 @@ export const createSteps = ({ keys, queue, ledger, scopesOf, ...parts }: StepPar
   createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined }),
   modelStep,
   createDefaultsStep(parts),
+  createOutputLimitStep(parts.subjects),
   ...(keys ? [createRevocationStep(keys)] : []),
   new LimitsStep(parts),
   ...(queue ? [new QueueStep(queue)] : []),

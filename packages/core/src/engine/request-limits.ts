@@ -53,6 +53,12 @@ export const limits = {
 } as const
 
 /**
+ * The `maxTokens` of a request without a limit. Unlike an absent `maxTokens`, it overrides the limit of the
+ * Modelfile.
+ */
+export const unlimitedTokens = limits.int32
+
+/**
  * Whether a value is a list of token ids. Written by hand, because a zod schema takes a second for a million
  * ids.
  */

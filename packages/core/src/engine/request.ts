@@ -6,7 +6,7 @@ export interface GenerateRequest {
   readonly input: ChatInput | TextInput | InfillInput
   /**
    * Maximum number of generated tokens. The context size limits it further. With 0, only the prompt is
-   * evaluated.
+   * evaluated. 2,147,483,647 means no maximum, not even that of the Modelfile.
    */
   readonly maxTokens?: number
   /** Applies when neither the request nor the Modelfile sets `maxTokens`. */

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { checkKeys, describeValue } from '../options/check.ts'
 import type { LimitName } from './admission.ts'
 import { type BucketSize, dayMs, maxDailyLimit, maxLevel, maxLimit, minuteMs } from './bucket.ts'
-import type { Cost, Limits, Subject, WindowLimit } from './limits.ts'
+import type { Cost, EndUserLimits, InferenceLimits, Limits, Subject, WindowLimit } from './limits.ts'
 
 export interface Demand {
   readonly buckets: readonly BucketDemand[]
@@ -76,6 +76,23 @@ const maxLimits: Readonly<Record<keyof Limits, number>> = {
   tokensPerDay: maxDailyLimit,
   concurrent: maxLimit,
 }
+
+/** Throws a `TypeError` that names the wrong option. */
+export function checkInferenceLimits(limits: InferenceLimits): void {
+  checkKeys('limits.', limits, [...Object.keys(maxLimits), 'maxOutputTokens', 'perEndUser'])
+  const { maxOutputTokens, perEndUser, ...rateLimits } = limits
+  checkLimits(rateLimits)
+  checkRange('maxOutputTokens', maxOutputTokens, 1, maxUnits)
+  if (perEndUser === undefined) return
+  checkKeys('limits.perEndUser.', perEndUser, endUserLimitNames)
+  checkLimits(perEndUser)
+}
+
+const endUserLimitNames = [
+  'requestsPerMinute',
+  'tokensPerMinute',
+  'concurrent',
+] satisfies (keyof EndUserLimits)[]
 
 /** Throws a `TypeError` that names the wrong option. */
 export function checkWindowLimit({ limit, windowMs }: WindowLimit): void {

@@ -11,6 +11,8 @@ export type {
   CallerLimits,
   ClosableRateLimiter,
   Cost,
+  EndUserLimits,
+  InferenceLimits,
   LimitStatus,
   Limits,
   RateLimiter,

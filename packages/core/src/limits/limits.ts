@@ -29,6 +29,31 @@ export interface Limits {
   readonly concurrent?: number | undefined
 }
 
+/** The limits of a caller: of all its calls together, of each answer, and of each of its end users. */
+export interface InferenceLimits extends Limits {
+  /**
+   * Maximum output tokens of one answer: a whole number from 1 to 1,000,000,000. A request for more is
+   * rejected with `invalid_request`. A request without a maximum gets this one, and its answer ends with the
+   * finish reason `length`. A call with several prompts has one answer for each prompt.
+   *
+   * @default only the context size limits an answer
+   */
+  readonly maxOutputTokens?: number | undefined
+  /**
+   * Limits of each end user of the caller, in addition to the limits of the caller. A call names its end user
+   * with `endUser`. All calls without an end user share the limits of one more end user.
+   *
+   * The client chooses these ids. So the limits separate the users of an app from each other, and do not bind
+   * the app itself.
+   *
+   * @default none
+   */
+  readonly perEndUser?: EndUserLimits | undefined
+}
+
+/** The limits of each end user: whole numbers as in `Limits`. */
+export type EndUserLimits = Pick<Limits, 'requestsPerMinute' | 'tokensPerMinute' | 'concurrent'>
+
 /**
  * A bucket of `limit` requests that refills over `windowMs`. It refills continuously, and does not reset at
  * the end of a window. After a pause, one window can therefore admit up to twice `limit`: the full bucket and
@@ -93,9 +118,10 @@ export interface CallerLimits extends RateLimiter {
   of(caller: LimitedCaller): Promise<readonly LimitStatus[]>
 }
 
-interface LimitedCaller {
+/** The part of a caller that determines its limits. */
+export interface LimitedCaller {
   readonly id: string
-  readonly limits?: Limits | undefined
+  readonly limits?: InferenceLimits | undefined
   readonly tier?: string | undefined
 }
 

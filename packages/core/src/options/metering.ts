@@ -2,8 +2,8 @@
 
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
-import { checkLimits } from '../limits/demand.ts'
-import type { Limits } from '../limits/limits.ts'
+import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
+import type { InferenceLimits, Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
 
 /** How many calls of a model may be in the engine at once. The other calls wait in the fair queue. */
@@ -25,7 +25,7 @@ export interface UsageOptions {
 
 interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
-  readonly tiers?: Readonly<Record<string, Limits>> | undefined
+  readonly tiers?: Readonly<Record<string, InferenceLimits>> | undefined
   readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
   readonly maxQueued?: number | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
@@ -35,7 +35,7 @@ interface UnresolvedMeteringOptions {
 
 export interface ResolvedMeteringOptions {
   readonly prices: Prices
-  readonly tiers: Readonly<Record<string, Limits>>
+  readonly tiers: Readonly<Record<string, InferenceLimits>>
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   readonly warnings: SpendingWarningOptions
@@ -55,7 +55,8 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
   } = options
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
-  for (const one of [...Object.values(tiers), ...Object.values(modelLimits)]) checkLimits(one)
+  for (const limits of Object.values(tiers)) checkInferenceLimits(limits)
+  for (const limits of Object.values(modelLimits)) checkLimits(limits)
   for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
   for (const threshold of warnings.thresholds ?? [])
     if (!(threshold > 0 && threshold <= 1))

@@ -1,12 +1,12 @@
-/** Finds the rate limits of a caller. The caller's own limits take precedence over the limits of its tier. */
+/** Finds the limits of a caller. The caller's own limits take precedence over the limits of its tier. */
+import { createHash } from 'node:crypto'
 import { LlmError } from '../../errors.ts'
-import type { Limits, Subject } from '../../limits/limits.ts'
-import type { Caller } from './caller.ts'
+import type { InferenceLimits, LimitedCaller, Subject } from '../../limits/limits.ts'
 
 export class CallerSubjects {
-  readonly #tiers: Readonly<Record<string, Limits>>
+  readonly #tiers: Readonly<Record<string, InferenceLimits>>
 
-  constructor(tiers: Readonly<Record<string, Limits>>) {
+  constructor(tiers: Readonly<Record<string, InferenceLimits>>) {
     this.#tiers = tiers
   }
 
@@ -14,9 +14,29 @@ export class CallerSubjects {
    * Returns the id under which the rate limiter counts a caller's calls, and the caller's limits. `limits` is
    * undefined if there are none. Throws an `LlmError` `internal` for an unknown tier.
    */
-  of(caller: Pick<Caller, 'id' | 'tier' | 'limits'>): Subject {
-    const limits = this.#limitsOf(caller)
-    return { id: `caller:${caller.id}`, ...(Object.keys(limits).length > 0 && { limits }) }
+  of(caller: LimitedCaller): Subject {
+    const { maxOutputTokens, perEndUser, ...limits } = this.#limitsOf(caller)
+    return { id: `caller:${caller.id}`, ...(hasAny(limits) && { limits }) }
+  }
+
+  /**
+   * Returns the subject that counts the calls of one end user of the caller. All calls without an end user
+   * have the same subject, so that a client cannot escape the limits by leaving the id out. Undefined if the
+   * caller does not limit its end users.
+   */
+  endUserOf(caller: LimitedCaller, endUser: string | undefined): Subject | undefined {
+    const limits = omitUndefined(this.#limitsOf(caller).perEndUser)
+    if (!hasAny(limits)) return undefined
+    // The id may be a number: in process, the host app passes it.
+    const id = `${endUser ?? ''}`
+    return id === ''
+      ? { id: `end-user:${caller.id}:none`, limits, label: 'for calls without an end user' }
+      : { id: `end-user:${caller.id}:${hash(id)}`, limits, label: 'per end user' }
+  }
+
+  /** Returns the maximum output tokens of an answer. Undefined if the caller has no such limit. */
+  maxOutputTokensOf(caller: LimitedCaller): number | undefined {
+    return this.#limitsOf(caller).maxOutputTokens
   }
 
   /**
@@ -25,22 +45,29 @@ export class CallerSubjects {
    *
    * @param bucket the beginning of the subject's id. Requests in different buckets are counted separately
    */
-  requestsOf(caller: Pick<Caller, 'id' | 'tier' | 'limits'>, bucket: string): Subject | undefined {
+  requestsOf(caller: LimitedCaller, bucket: string): Subject | undefined {
     const { requestsPerMinute } = this.#limitsOf(caller)
     return requestsPerMinute === undefined
       ? undefined
       : { id: `${bucket}:${caller.id}`, limits: { requestsPerMinute } }
   }
 
-  #limitsOf({ tier, limits }: Pick<Caller, 'tier' | 'limits'>): Limits {
+  #limitsOf({ tier, limits }: Pick<LimitedCaller, 'tier' | 'limits'>): InferenceLimits {
     if (tier === undefined) return omitUndefined(limits)
     if (!Object.hasOwn(this.#tiers, tier)) throw unknownTier(tier)
     return { ...this.#tiers[tier], ...omitUndefined(limits) }
   }
 }
 
-const omitUndefined = (limits: Limits = {}): Limits =>
-  Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined))
+const omitUndefined = <Given extends object>(limits: Given | undefined): Partial<Given> =>
+  Object.fromEntries(
+    Object.entries(limits ?? {}).filter(([, limit]) => limit !== undefined),
+  ) as Partial<Given>
+
+const hasAny = (limits: object): boolean => Object.keys(limits).length > 0
+
+/** Gives ids of any length the same length, and keeps the personal data in them out of the database. */
+const hash = (endUser: string): string => createHash('sha256').update(endUser).digest('base64url')
 
 const unknownTier = (tier: string): LlmError =>
   new LlmError(

@@ -1,5 +1,5 @@
 /** The caller of a request. */
-import type { Limits } from '../../limits/limits.ts'
+import type { InferenceLimits } from '../../limits/limits.ts'
 import type { SpendingLimit } from '../spending-limit.ts'
 
 /**
@@ -22,7 +22,7 @@ export interface Caller {
   readonly scopes?: readonly Scope[] | undefined
   /** Names of the models that this caller may see and use. @default all */
   readonly models?: readonly string[] | undefined
-  readonly limits?: Limits | undefined
+  readonly limits?: InferenceLimits | undefined
   /**
    * Name of a tier in the option `tiers`. The caller's own `limits` take precedence over those of the tier.
    */

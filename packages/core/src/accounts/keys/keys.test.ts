@@ -47,7 +47,14 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         name: 'Ada’s "laptop"; -- ',
         scopes: ['inference', 'models'],
         models: ['tiny'],
-        limits: { requestsPerMinute: 60, tokensPerMinute: 10_000, concurrent: 2 },
+        limits: {
+          requestsPerMinute: 60,
+          tokensPerMinute: 10_000,
+          tokensPerDay: 500_000,
+          concurrent: 2,
+          maxOutputTokens: 400,
+          perEndUser: { requestsPerMinute: 6, tokensPerMinute: 1_000, concurrent: 1 },
+        },
         tier: 'gold',
         spendingLimit: { usd: 10, period: 'month' },
       }
@@ -156,6 +163,10 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       [{ name: 'x', models: [] }, 'models'],
       [{ name: 'x', limits: { requestsPerMinute: 0 } }, 'limits.requestsPerMinute'],
       [{ name: 'x', limits: { concurrent: 1.5 } }, 'limits.concurrent'],
+      [{ name: 'x', limits: { tokensPerDay: 1e8 + 1 } }, 'limits.tokensPerDay'],
+      [{ name: 'x', limits: { maxOutputTokens: 0 } }, 'limits.maxOutputTokens'],
+      [{ name: 'x', limits: { perEndUser: { concurrent: '1' } } }, 'limits.perEndUser.concurrent'],
+      [{ name: 'x', limits: { perEndUser: { tokensPerDay: 1 } } }, 'limits.perEndUser'],
       [{ name: 'x', spendingLimit: { usd: -1, period: 'day' } }, 'spendingLimit.usd'],
       [{ name: 'x', spendingLimit: { usd: 1, period: 'week' } }, 'spendingLimit.period'],
       [{ name: 'x', expiresIn: 'soon' }, 'expiresIn'],
@@ -361,7 +372,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         const caller = await keys.authenticate(secret)
 
         const request = await keys.requests.create(caller, {
-          limits: { requestsPerMinute: 100 },
+          limits: { requestsPerMinute: 100, maxOutputTokens: 2_000, perEndUser: { concurrent: 2 } },
           reason: 'We have grown.',
         })
         expect(request).toMatchObject({ keyId: key.id, status: 'pending', reason: 'We have grown.' })
@@ -371,7 +382,12 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         expect(approved).toMatchObject({ ...request, status: 'approved', decidedAt: expect.any(Date) })
         expect(await keys.authenticate(secret)).toMatchObject({
           tier: 'gold',
-          limits: { concurrent: 1, requestsPerMinute: 100 },
+          limits: {
+            concurrent: 1,
+            requestsPerMinute: 100,
+            maxOutputTokens: 2_000,
+            perEndUser: { concurrent: 2 },
+          },
         })
         expect(await keys.requests.list({ status: 'pending' })).toEqual([])
       })

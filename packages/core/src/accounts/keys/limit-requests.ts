@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
-import type { Limits } from '../../limits/limits.ts'
+import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
 import { lockKey, parseGrant, saveKey } from './key-rows.ts'
@@ -15,7 +15,7 @@ export interface LimitRequest {
   readonly id: string
   readonly keyId: string
   /** Requested limits. The other limits of the key do not change. */
-  readonly limits: Limits
+  readonly limits: InferenceLimits
   /** Written by the requester. */
   readonly reason: string
   readonly status: 'pending' | 'approved' | 'refused'
@@ -111,7 +111,7 @@ interface LimitRequestRow {
 const toRequest = (row: LimitRequestRow): LimitRequest => ({
   id: row.id,
   keyId: row.key_id,
-  limits: JSON.parse(row.limits) as Limits,
+  limits: JSON.parse(row.limits) as InferenceLimits,
   reason: row.reason,
   status: row.status,
   createdAt: new Date(row.created_at),

@@ -21,6 +21,15 @@ const limits = z.strictObject({
   tokensPerMinute: limitValue.optional(),
   tokensPerDay: z.int().min(1).max(100_000_000).optional(),
   concurrent: limitValue.optional(),
+  maxOutputTokens: limitValue.optional().describe('Maximum output tokens of one answer.'),
+  perEndUser: z
+    .strictObject({
+      requestsPerMinute: limitValue.optional(),
+      tokensPerMinute: limitValue.optional(),
+      concurrent: limitValue.optional(),
+    })
+    .optional()
+    .describe('Limits of each end user of the key. Calls without an end user share the limits of one.'),
 })
 
 const spendingLimit = z.strictObject({

@@ -1,6 +1,6 @@
 /** Types of key settings, for the host app and the admin API. `schema.ts` validates the settings. */
 
-import type { Limits } from '../../limits/limits.ts'
+import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Duration } from '../../units.ts'
 import type { Caller, Scope } from '../auth/caller.ts'
 
@@ -39,7 +39,7 @@ export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 
 /** The limits that a key requests. */
 export interface LimitRequestInput {
   /** At least one limit is required. The other limits of the key do not change. */
-  readonly limits: Limits
+  readonly limits: InferenceLimits
   /** @default '' */
   readonly reason?: string | undefined
 }

@@ -85,7 +85,7 @@ export class LimitsStep implements CallStep {
     )
   }
 
-  #subjectsOf({ kind, caller, modelName }: Call): readonly Subject[] {
+  #subjectsOf({ kind, caller, endUser, modelName }: Call): readonly Subject[] {
     const { subjects, modelSubjectOf } = this.#options
     if (!meteredKinds.includes(kind)) {
       const bucket = requestBuckets[kind]
@@ -93,8 +93,9 @@ export class LimitsStep implements CallStep {
       return subject ? [subject] : []
     }
     const own = caller && subjects.of(caller)
+    const ofEndUser = caller && subjects.endUserOf(caller, endUser)
     const ofModel = modelSubjectOf(modelName)
-    return [...(own?.limits ? [own] : []), ...(ofModel ? [ofModel] : [])]
+    return [...(own?.limits ? [own] : []), ...(ofEndUser ? [ofEndUser] : []), ...(ofModel ? [ofModel] : [])]
   }
 }
 

@@ -66,6 +66,7 @@ function messageOf({ code, message, details }: LlmError): string {
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
+  [/^maxTokens$/, 'max_tokens'],
 ])
 
 const kinds = {

@@ -16,6 +16,7 @@ export const messages: Handler = async ({ request, llm, onError }) => {
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
     stream,
+    endUser: body.metadata?.user_id,
   })
 
   const response = stream

@@ -18,6 +18,7 @@ test('every optional field is parsed', () => {
     ...minimal,
     system: [{ type: 'text', text: 'Be brief.' }],
     stream: true,
+    metadata: { user_id: 'u1' },
     stop_sequences: ['\n\nHuman:'],
     temperature: 1,
     top_p: 0,
@@ -30,6 +31,7 @@ test('every optional field is parsed', () => {
 test.each([
   'system',
   'stream',
+  'metadata',
   'stop_sequences',
   'temperature',
   'top_p',
@@ -49,7 +51,6 @@ test.each([
 
 test('unknown fields, and fields that do not change the response, are ignored', () => {
   const more = {
-    metadata: { user_id: null },
     service_tier: 'auto',
     speed: 'standard',
     inference_geo: 'eu',

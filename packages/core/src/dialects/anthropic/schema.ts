@@ -131,6 +131,7 @@ export const MessagesRequest = z
     /** With 0, the prompt is only evaluated and cached, for the next request. */
     max_tokens: integerFrom(0),
     stream: optional(z.boolean()),
+    metadata: optional(z.object({ user_id: optional(z.string()) })),
     stop_sequences: optional(
       list(StopSequence, { max: limits.stops }).refine(
         (texts) => texts.every((text) => text.trim() !== ''),

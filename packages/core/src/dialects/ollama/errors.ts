@@ -47,4 +47,5 @@ export const appendDenial = (message: string, requestedContextSize: number | und
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],
+  [/^maxTokens$/, 'options.num_predict'],
 ])

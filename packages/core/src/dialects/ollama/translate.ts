@@ -1,7 +1,7 @@
 /** Translates requests of the Ollama API to engine requests. */
 import type * as neutral from '../../engine/request.ts'
 import { isRaw } from '../../engine/request-input.ts'
-import { limits } from '../../engine/request-limits.ts'
+import { unlimitedTokens } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
 import {
@@ -136,7 +136,7 @@ export function toGenerateRequest(
     model,
     input: isRaw(input) ? input : { ...input, ...toEffort(body, details) },
     // A negative limit means no limit, and overrides the limit of the Modelfile.
-    ...(limit !== undefined && { maxTokens: limit > 0 ? limit : limits.int32 }),
+    ...(limit !== undefined && { maxTokens: limit > 0 ? limit : unlimitedTokens }),
     ...(stop && { stop }),
     sampling: toSampling(options),
     defaultSampling: defaultOllamaSampling,

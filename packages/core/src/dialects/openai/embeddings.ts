@@ -15,15 +15,17 @@ const EmbeddingRequest = z.object({
   dimensions: optional(integerFrom(1)),
   // OpenAI's clients ask for base64 by default.
   encoding_format: optional(z.enum(['float', 'base64'])),
+  user: optional(z.string()),
 })
 
 /** `POST /v1/embeddings` */
 export const embeddings: Handler = async ({ request, llm }) => {
   const body = parse(EmbeddingRequest, await request.json(), formatIssue)
-  const { model, input: inputs, dimensions, encoding_format: format = 'float' } = body
+  const { model, input: inputs, dimensions, encoding_format: format = 'float', user: endUser } = body
   const embedRequest = { model, inputs, ...(dimensions !== undefined && { dimensions }) }
   const { embeddings: vectors, inputTokens } = await llm.embed(embedRequest, {
     signal: request.signal,
+    endUser,
   })
   checkDimensions(vectors[0]?.length ?? 0, dimensions)
 

@@ -12,29 +12,35 @@ export const mapCompletionField = createFieldMapper([
   [/^format(?=$|\.)/, 'response_format'],
   [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
   [/^inputs(?=\[)/, 'input'],
+  [/^maxTokens$/, 'max_tokens'],
 ])
 
 /** Maps field names for the Responses API, where functions and schemas are not nested in an envelope. */
 export const mapResponsesField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format(?=$|\.)/, 'text.format'],
+  [/^maxTokens$/, 'max_output_tokens'],
 ])
+
+/** Maps the field name of a chat request that uses the newer name of `max_tokens`. */
+export const mapNewerChatField = createFieldMapper([[/^maxTokens$/, 'max_completion_tokens']])
 
 /** Wraps a handler so that its errors name the fields of its route. */
 export const withFieldNames =
   (mapField: FieldMapper, handler: Handler): Handler =>
   async (call, app) => {
-    const mapError = (cause: unknown): LlmError => {
-      const error = LlmError.from(cause)
-      const { code, message, details } = error
-      const param = details.param === undefined ? undefined : mapField(details.param)
-      return param === details.param
-        ? error
-        : new LlmError(code, message, { ...details, ...(param !== undefined && { param }) })
-    }
     try {
-      return await handler({ ...call, onError: (error) => call.onError(mapError(error)) }, app)
+      return await handler({ ...call, onError: (error) => call.onError(mapErrorField(mapField, error)) }, app)
     } catch (cause) {
-      throw mapError(cause)
+      throw mapErrorField(mapField, cause)
     }
   }
+
+export function mapErrorField(mapField: FieldMapper, cause: unknown): LlmError {
+  const error = LlmError.from(cause)
+  const { code, message, details } = error
+  const param = details.param === undefined ? undefined : mapField(details.param)
+  return param === details.param
+    ? error
+    : new LlmError(code, message, { ...details, ...(param !== undefined && { param }) })
+}

@@ -5,19 +5,20 @@ import type { Handler, RouteCall } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { formatIssue } from './errors.ts'
+import { mapErrorField, mapNewerChatField } from './field-names.ts'
 import { type CompletionStarter, collectConcurrently, streamInOrder } from './multi-prompt.ts'
 import { renderChunks, renderCompletion } from './render.ts'
 import { renderTextChunks, renderTextCompletion, type TextCompletion } from './render-text.ts'
 import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
-import { toGenerateRequest, toTextRequests } from './translate.ts'
+import { endUserOf, toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
 export const chatCompletions: Handler = async ({ request, llm, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body), {
-    signal: request.signal,
-    stream,
+  const options = { signal: request.signal, stream, endUser: endUserOf(body) }
+  const generation = await llm.generate(toGenerateRequest(body), options).catch((cause: unknown) => {
+    throw body.max_completion_tokens === undefined ? cause : mapErrorField(mapNewerChatField, cause)
   })
 
   const response = stream
@@ -34,7 +35,11 @@ export const completions: Handler = async (call) => {
   const requests = toTextRequests(body)
   const echoes: string[] = []
   for (const index of requests.keys()) echoes.push(await echoOf(body, index, { llm, signal: request.signal }))
-  const group = await llm.generateGroup(requests, { signal: request.signal, stream })
+  const group = await llm.generateGroup(requests, {
+    signal: request.signal,
+    stream,
+    endUser: endUserOf(body),
+  })
   const starters = requests.map(
     (_, index): CompletionStarter =>
       async (signal) => ({ echo: echoes[index] ?? '', generation: await group.start(index, signal) }),

@@ -86,6 +86,10 @@ export const generationFields = {
   ...localServerFields,
   grammar: optional(z.string()),
 
+  /** Predecessor of `safety_identifier`, which takes precedence. */
+  user: optional(z.string()),
+  safety_identifier: optional(z.string()),
+
   n: unsupportedUnless(integerFrom(1, 128), 'More than one choice', (value) => value === 1),
 }
 export type GenerationFields = z.output<z.ZodObject<typeof generationFields>>

@@ -64,6 +64,12 @@ export function toCommon(body: GenerationFields): Pick<GenerateRequest, 'model' 
   }
 }
 
+/** Returns the id of the client's end user. */
+export const endUserOf = ({
+  user,
+  safety_identifier,
+}: Pick<GenerationFields, 'user' | 'safety_identifier'>): string | undefined => safety_identifier || user
+
 type ReasoningFields = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
 
 /** Whether the model reasons. Without a setting, the model decides (`auto`). */

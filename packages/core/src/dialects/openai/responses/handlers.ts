@@ -7,6 +7,7 @@ import { truncateForError } from '../../fields.ts'
 import { parse } from '../../parse.ts'
 import { withReuseHeader } from '../../reuse-header.ts'
 import { formatIssue } from '../errors.ts'
+import { endUserOf } from '../translate.ts'
 import { ResponseEvents } from './events.ts'
 import { ResponsesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
@@ -18,6 +19,7 @@ export const createResponse: Handler = async ({ request, llm, onError }) => {
   const generation = await llm.generate(toGenerateRequest(body), {
     signal: request.signal,
     stream,
+    endUser: endUserOf(body),
   })
 
   const response = new ResponseEvents(generation, body)

@@ -64,8 +64,6 @@ export const ResponsesRequest = z
     // The response repeats these fields.
     metadata: optional(Metadata),
     max_tool_calls: optional(integerFrom(1)),
-    user: optional(z.string()),
-    safety_identifier: optional(z.string()),
     prompt_cache_key: optional(z.string()),
 
     previous_response_id: optional(
