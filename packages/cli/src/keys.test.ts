@@ -89,8 +89,18 @@ test('options set all settings of a key', async () => {
       '60',
       '--tpm',
       '10000',
+      '--tpd',
+      '500000',
       '--concurrent',
       '2',
+      '--max-output-tokens',
+      '400',
+      '--end-user-rpm',
+      '6',
+      '--end-user-tpm',
+      '1000',
+      '--end-user-concurrent',
+      '1',
       '--spend',
       '2.50',
       '--per',
@@ -110,14 +120,24 @@ test('options set all settings of a key', async () => {
 
   expect(key).toMatchObject({
     name: 'everything',
-    limits: { requestsPerMinute: 60, tokensPerMinute: 10_000, concurrent: 2 },
+    limits: {
+      requestsPerMinute: 60,
+      tokensPerMinute: 10_000,
+      tokensPerDay: 500_000,
+      concurrent: 2,
+      maxOutputTokens: 400,
+      perEndUser: { requestsPerMinute: 6, tokensPerMinute: 1_000, concurrent: 1 },
+    },
     spendingLimit: { usd: 2.5, period: 'month' },
     scopes: ['inference', 'models'],
     models: ['tiny', 'other'],
     tier: 'gold',
     expiresAt: '2040-01-02T00:00:00.000Z',
   })
-  expect(await keys('list')).toContain('gold, 60 rpm, 10000 tpm, 2 at once, $2.50 a month')
+  expect(await keys('list')).toContain(
+    'gold, 60 rpm, 10000 tpm, 500000 tpd, 2 at once, 400 output tokens an answer, ' +
+      '6 rpm an end user, 1000 tpm an end user, 1 at once an end user, $2.50 a month',
+  )
 })
 
 test('prints the secret once, and never lists it', async () => {
@@ -134,6 +154,8 @@ test('prints the secret once, and never lists it', async () => {
 
 test.each([
   [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 to 999999999'],
+  [['create', 'x', '--tpd', '100000001'], 'Expected a whole number from 1 to 100000000'],
+  [['create', 'x', '--max-output-tokens', 'all'], 'Expected a whole number from 1 to 999999999'],
   [['create', 'x', '--spend', 'much'], 'Expected dollars'],
   [['create', 'x', '--spend', '9999999.5'], 'spendingLimit.usd'],
   [['create', 'x', '--per', 'day'], '--per requires --spend'],

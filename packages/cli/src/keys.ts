@@ -72,16 +72,29 @@ const toRow = (key: ApiKey): readonly string[] => [
 ]
 
 function limitsOf({ limits = {}, spendingLimit, tier }: ApiKey): string {
-  const { requestsPerMinute, tokensPerMinute, concurrent } = limits
+  const { maxOutputTokens, perEndUser = {} } = limits
   const parts = [
     tier,
-    requestsPerMinute && `${requestsPerMinute} rpm`,
-    tokensPerMinute && `${tokensPerMinute} tpm`,
-    concurrent && `${concurrent} at once`,
+    ...ratesOf(limits),
+    maxOutputTokens && `${maxOutputTokens} output tokens an answer`,
+    ...ratesOf(perEndUser).map((rate) => `${rate} an end user`),
     spendingLimit &&
       `${formatUsd(spendingLimit.usd)} ${spendingLimit.period === 'lifetime' ? 'in all' : `a ${spendingLimit.period}`}`,
   ].filter(Boolean)
   return parts.length > 0 ? parts.join(', ') : 'none'
 }
+
+const ratesOf = ({ requestsPerMinute, tokensPerMinute, tokensPerDay, concurrent }: Rates) =>
+  [
+    requestsPerMinute && `${requestsPerMinute} rpm`,
+    tokensPerMinute && `${tokensPerMinute} tpm`,
+    tokensPerDay && `${tokensPerDay} tpd`,
+    concurrent && `${concurrent} at once`,
+  ].filter(Boolean)
+
+type Rates = Pick<
+  NonNullable<ApiKey['limits']>,
+  'requestsPerMinute' | 'tokensPerMinute' | 'tokensPerDay' | 'concurrent'
+>
 
 const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`

@@ -7,7 +7,12 @@ import { isUsd } from '../money.ts'
 interface CreateKeyOptions extends KeysOptions {
   readonly rpm?: number
   readonly tpm?: number
+  readonly tpd?: number
   readonly concurrent?: number
+  readonly maxOutputTokens?: number
+  readonly endUserRpm?: number
+  readonly endUserTpm?: number
+  readonly endUserConcurrent?: number
   readonly spend?: string
   readonly per?: 'day' | 'month' | 'lifetime'
   readonly scopes?: KeySettings['scopes']
@@ -24,7 +29,12 @@ export const keys = new Command('keys').description('create and manage API keys'
 keysCommand('create <name>', 'create a key and show its secret once')
   .option('--rpm <count>', 'requests per minute', count)
   .option('--tpm <count>', 'tokens per minute, input and output', count)
+  .option('--tpd <count>', 'tokens per day, input and output', (text) => countUpTo(text, 100_000_000))
   .option('--concurrent <count>', 'concurrent calls', count)
+  .option('--max-output-tokens <count>', 'output tokens of one answer', count)
+  .option('--end-user-rpm <count>', 'requests per minute of each end user', count)
+  .option('--end-user-tpm <count>', 'tokens per minute of each end user', count)
+  .option('--end-user-concurrent <count>', 'concurrent calls of each end user', count)
   .option('--spend <usd>', 'spending limit in dollars, such as 10 or 2.50', usd)
   .addOption(
     new Option('--per <period>', 'period of --spend (default: lifetime)').choices([
@@ -38,19 +48,38 @@ keysCommand('create <name>', 'create a key and show its secret once')
   .option('--tier <name>', 'name of limits in the option `tiers` of the app')
   .option('--expires <time>', 'lifetime, such as 12h or 30d, or a date (default: never expires)')
   .action(async (name: string, options: CreateKeyOptions) => {
-    const { rpm, tpm, concurrent, spend, per, expires, json, data, ...rest } = options
+    const { scopes, models, tier, spend, per, expires, json, data } = options
     if (per !== undefined && spend === undefined) throw new Error('--per requires --spend USD.')
-    const limits = { requestsPerMinute: rpm, tokensPerMinute: tpm, concurrent }
-    const isLimited = Object.values(limits).some((limit) => limit !== undefined)
     const settings: KeySettings = {
       name,
-      ...rest,
-      ...(isLimited && { limits }),
+      ...{ scopes, models, tier },
+      limits: toLimits(options),
       ...(spend !== undefined && { spendingLimit: { usd: spend, period: per ?? 'lifetime' } }),
       ...(expires !== undefined && toExpiry(expires)),
     }
     await (await work()).create(settings, { json, data } as KeysOptions)
   })
+
+/** Returns undefined without limits. */
+function toLimits(options: CreateKeyOptions): KeySettings['limits'] {
+  const { rpm, tpm, tpd, concurrent, maxOutputTokens, endUserRpm, endUserTpm, endUserConcurrent } = options
+  const perEndUser = orUndefined({
+    requestsPerMinute: endUserRpm,
+    tokensPerMinute: endUserTpm,
+    concurrent: endUserConcurrent,
+  })
+  return orUndefined({
+    requestsPerMinute: rpm,
+    tokensPerMinute: tpm,
+    tokensPerDay: tpd,
+    concurrent,
+    maxOutputTokens,
+    perEndUser,
+  })
+}
+
+const orUndefined = <Values extends object>(values: Values): Values | undefined =>
+  Object.values(values).some((value) => value !== undefined) ? values : undefined
 
 keysCommand('list', 'list the keys').action(async (options: KeysOptions) => (await work()).list(options))
 
@@ -71,8 +100,12 @@ function keysCommand(usage: string, description: string): Command {
 }
 
 function count(text: string): number {
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Expected a whole number from 1 to 999999999.')
+  return countUpTo(text, 999_999_999)
+}
+
+function countUpTo(text: string, max: number): number {
+  if (/^[1-9]\d{0,8}$/.test(text) && Number(text) <= max) return Number(text)
+  throw new InvalidArgumentError(`Expected a whole number from 1 to ${max}.`)
 }
 
 /** Core checks the values. */
