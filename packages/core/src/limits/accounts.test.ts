@@ -73,3 +73,53 @@ test('a subject is remembered for its window, and no longer', async () => {
   }
   expect(limiter.size).toBeLessThanOrEqual(4)
 })
+
+const endUser = (index: number) => ({
+  id: `end user ${index}`,
+  limits: { requestsPerMinute: 5, tokensPerMinute: 5, concurrent: 1 },
+})
+
+test('rejected calls and status queries store nothing for new subjects', async () => {
+  const limiter = new MemoryLimiter({}, () => 0)
+  const key = { id: 'key', limits: { requestsPerMinute: 1, tokensPerMinute: 100, tokensPerDay: 100 } }
+  await limiter.reserve([key], { requests: 1, tokens: 1 })
+  const before = limiter.size
+
+  for (let index = 0; index < 100; index++) {
+    await expect(limiter.reserve([key, endUser(index)], one)).rejects.toThrow('1 requests per minute.')
+    await limiter.status([endUser(index)])
+  }
+
+  expect(before).toBe(2)
+  expect(limiter.size).toBe(before)
+})
+
+test('a call that ends without cost stores nothing', async () => {
+  const limiter = new MemoryLimiter({}, () => 0)
+
+  for (let index = 0; index < 100; index++)
+    await (await limiter.reserve([endUser(index)], { requests: 1, tokens: 3 })).release()
+
+  expect(limiter.size).toBe(0)
+})
+
+test('a key with a new end user in each call cannot exceed its own limit, and its end users are forgotten', async () => {
+  const clock = { now: 0 }
+  const limiter = new MemoryLimiter({}, () => clock.now)
+  const key = { id: 'key', limits: { requestsPerMinute: 60 } }
+  let admitted = 0
+  let largest = 0
+  for (let index = 0; index < 10_000; index++) {
+    clock.now += 100
+    const call = await limiter.reserve([key, endUser(index)], one).catch(() => undefined)
+    if (!call) continue
+    admitted++
+    await call.settle({ requests: 1, tokens: 5 })
+    largest = Math.max(largest, limiter.size)
+  }
+
+  // The key admits its full bucket of 60, and one call a second.
+  expect(admitted).toBe(60 + 999)
+  // The end users of two windows, and the key in each of them.
+  expect(largest).toBeLessThanOrEqual(60 + 2 * 60 + 2)
+})

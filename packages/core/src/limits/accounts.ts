@@ -1,8 +1,9 @@
 /**
- * Stores in memory the buckets and the running calls of each subject, for limits with the same window. A
- * subject's account is dropped after one to two windows without a call, because its buckets are full again by
- * then. Accounts with debt or running calls stay. The others are dropped a whole map at a time, so that no
- * call waits while a million are removed.
+ * Stores in memory the buckets and the running calls of each subject, for limits with the same window. An
+ * account with full buckets and without running calls is not stored. So rejected calls, whose ids a client
+ * may invent, store nothing. Other accounts are dropped after one to two windows without a call, because
+ * their buckets are full again by then. Accounts with debt or running calls stay. The others are dropped a
+ * whole map at a time, so that no call waits while a million are removed.
  */
 import { type Bucket, type BucketSize, fullLevel, levelAt } from './bucket.ts'
 
@@ -33,17 +34,19 @@ export class Accounts {
     return this.#recent.size + this.#previous.size + this.#open.size
   }
 
-  /** Returns the account of a subject, or a new one. Call `update` after changing the account. */
-  get(id: string, now: number): Account {
+  /** Returns the account of a subject. Undefined if all its buckets are full and none of its calls runs. */
+  find(id: string, now: number): Account | undefined {
     this.#rotate(now)
-    const recent = this.#recent.get(id)
-    if (recent) return recent
-    const account = this.#previous.get(id) ?? this.#open.get(id) ?? { running: 0 }
-    this.#recent.set(id, account)
-    return account
+    return this.#recent.get(id) ?? this.#previous.get(id) ?? this.#open.get(id)
   }
 
-  update(id: string, account: Account): void {
+  /** Stores a new or changed account, or drops it if it is idle. */
+  save(id: string, account: Account, now: number): void {
+    if (isIdle(account, now)) {
+      for (const accounts of [this.#recent, this.#previous, this.#open]) accounts.delete(id)
+      return
+    }
+    this.#recent.set(id, account)
     if (isOpen(account)) this.#open.set(id, account)
     else if (this.#open.size > 0) this.#open.delete(id)
   }
@@ -63,5 +66,7 @@ const isOpen = ({ running, requests, tokens }: Account): boolean =>
   running > 0 || (requests !== undefined && requests.level < 0) || (tokens !== undefined && tokens.level < 0)
 
 const isIdle = ({ running, requests, tokens }: Account, now: number): boolean =>
-  running === 0 &&
-  [requests, tokens].every((bucket) => !bucket || levelAt(bucket, bucket, now) === fullLevel(bucket))
+  running === 0 && isFull(requests, now) && isFull(tokens, now)
+
+const isFull = (bucket: SizedBucket | undefined, now: number): boolean =>
+  bucket === undefined || levelAt(bucket, bucket, now) === fullLevel(bucket)

@@ -1,5 +1,5 @@
 /** The rate limiter that counts in the memory of this process. */
-import { type Account, Accounts } from './accounts.ts'
+import { Accounts } from './accounts.ts'
 import { type BucketCharge, findRefusal, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt, minuteMs } from './bucket.ts'
 import { type BucketDemand, type ConcurrencyDemand, toDemand, zeroCost } from './demand.ts'
@@ -32,7 +32,7 @@ export class MemoryLimiter implements ClosableRateLimiter {
       concurrency.map(({ subject, limit, label }) => ({
         limit,
         label,
-        running: this.#accountsOf(minuteMs).get(subject, now).running,
+        running: this.#accountsOf(minuteMs).find(subject, now)?.running ?? 0,
       })),
     )
     if (refusal) {
@@ -75,24 +75,25 @@ export class MemoryLimiter implements ClosableRateLimiter {
     for (const { subject } of released) this.#addRunning(subject, -1, now)
   }
 
-  #prepareCharge(demand: BucketDemand, now: number): AccountCharge {
+  #prepareCharge(demand: BucketDemand, now: number): SubjectCharge {
     const { subject, name, limit, windowMs, units, label } = demand
-    const account = this.#accountsOf(windowMs).get(subject, now)
-    const bucket = account[name]
+    const bucket = this.#accountsOf(windowMs).find(subject, now)?.[name]
     const level = bucket ? levelAt(bucket, demand, now) : fullLevel(demand)
-    return { subject, name, limit, windowMs, units, label, account, level }
+    return { subject, name, limit, windowMs, units, label, level }
   }
 
-  #saveBucket({ account, subject, name, limit, windowMs, level }: AccountCharge, at: number): void {
+  #saveBucket({ subject, name, limit, windowMs, level }: SubjectCharge, at: number): void {
+    const accounts = this.#accountsOf(windowMs)
+    const account = accounts.find(subject, at) ?? { running: 0 }
     account[name] = { limit, windowMs, level, at }
-    this.#accountsOf(windowMs).update(subject, account)
+    accounts.save(subject, account, at)
   }
 
   #addRunning(subject: string, calls: number, now: number): void {
     const accounts = this.#accountsOf(minuteMs)
-    const account = accounts.get(subject, now)
+    const account = accounts.find(subject, now) ?? { running: 0 }
     account.running += calls
-    accounts.update(subject, account)
+    accounts.save(subject, account, now)
   }
 
   #accountsOf(windowMs: number): Accounts {
@@ -104,9 +105,8 @@ export class MemoryLimiter implements ClosableRateLimiter {
   }
 }
 
-interface AccountCharge extends BucketCharge {
+interface SubjectCharge extends BucketCharge {
   readonly subject: string
-  readonly account: Account
 }
 
 const monotonicMs = (): number => Math.floor(performance.now())
