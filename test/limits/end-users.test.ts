@@ -4,6 +4,8 @@ import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { databases } from '../support/databases.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 
@@ -128,6 +130,72 @@ test('the headers stay those of the minute when the day has less remaining', asy
     { limit: 50_000 },
     { limit: 300, windowMs: 86_400_000 },
   ])
+})
+
+describe.each(databases())('two processes that share $name', ({ fresh }) => {
+  /** Starts two `Llm`s. They share nothing but the database, like two processes. */
+  async function startTwo() {
+    const location = await fresh()
+    const open = async () => {
+      const engine = scriptedEngine('one two three four')
+      const llm = await createLlm({ engine, models: emptyFolder(), auth: 'host', database: location })
+      onTestFinished(() => llm.close())
+      return llm
+    }
+    const database = await openDatabase(location)
+    onTestFinished(() => database.close())
+    const subjects = async () =>
+      (await database.query<{ subject: string }>('SELECT subject FROM modelmount_limits')).map(
+        ({ subject }) => subject,
+      )
+    return { llms: [await open(), await open()] as const, subjects }
+  }
+  const codeOf = (call: Promise<unknown>) =>
+    call.then(
+      () => 'admitted',
+      (cause) => cause.code,
+    )
+
+  test('count an end user together, and store no id of an end user', async () => {
+    const { llms, subjects } = await startTwo()
+    const caller = { id: 'ann', limits: { perEndUser: { requestsPerMinute: 2, tokensPerMinute: 10_000 } } }
+    const ask = (llm: (typeof llms)[number], endUser: string) =>
+      codeOf(llm.chat('Hi', { model: 'tiny', caller, endUser }))
+
+    for (const llm of llms) expect(await ask(llm, 'ada@example.com')).toBe('admitted')
+    for (const llm of llms) expect(await ask(llm, 'ada@example.com')).toBe('rate_limit')
+    for (const llm of llms) expect(await ask(llm, 'bob@example.com')).toBe('admitted')
+
+    expect(new Set(await subjects()).size).toBe(2)
+    expect((await subjects()).join()).not.toContain('@')
+  })
+
+  test('count the tokens of a day together', async () => {
+    const { llms } = await startTwo()
+    const caller = { id: 'ann', limits: { tokensPerDay: 40, maxOutputTokens: 20 } }
+    const ask = (llm: (typeof llms)[number]) => codeOf(llm.chat('Hi', { model: 'tiny', caller }))
+
+    const results: string[] = []
+    for (let index = 0; index < 20; index++) results.push(await ask(llms[index % 2 === 0 ? 0 : 1]))
+
+    const admitted = results.indexOf('rate_limit')
+    expect(admitted).toBeGreaterThan(1)
+    expect(results.slice(admitted)).toEqual(Array(20 - admitted).fill('rate_limit'))
+  })
+
+  test('admit a key with a new end user in each call no more often, and store none that are rejected', async () => {
+    const { llms, subjects } = await startTwo()
+    const caller = { id: 'ann', limits: { requestsPerMinute: 3, perEndUser: { requestsPerMinute: 1 } } }
+    const calls = Array.from({ length: 40 }, (_, index) =>
+      codeOf(llms[index % 2 === 0 ? 0 : 1].chat('Hi', { model: 'tiny', caller, endUser: `user ${index}` })),
+    )
+
+    const results = await Promise.all(calls)
+
+    expect(results.filter((result) => result === 'admitted')).toHaveLength(3)
+    expect(results.filter((result) => result === 'rate_limit')).toHaveLength(37)
+    expect(await subjects()).toHaveLength(4)
+  })
 })
 
 describe('the maximum output tokens of a key', () => {
