@@ -67,6 +67,17 @@ describe('the rate limit key', () => {
     expect(await Promise.all(calls)).toEqual([true, true, false])
   })
 
+  test('can have a label, which follows the limit in the error', async () => {
+    const project = { id: 'p', limits: { tokensPerDay: 1 }, label: 'per project' }
+    const { admit } = make({}, { tokens: 1, keyGenerator: () => project })
+
+    await admit({})
+    const { headers, refusal } = (await admit({})) as { headers: object; refusal?: LlmError }
+
+    expect(refusal?.message).toContain('limit of 1 tokens per day per project.')
+    expect(headers).toMatchObject({ 'retry-after': '86400', 'x-should-retry': 'false' })
+  })
+
   test('can be an empty list, which is not limited', async () => {
     const { admit } = make({ requestsPerMinute: 1 }, { keyGenerator: () => [] })
 
