@@ -14,9 +14,9 @@ import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
 import { countTokens, renderPrompt } from './prompt/prompt.ts'
+import { detokenize, tokenize } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
 import { runRequest } from './run-request.ts'
-import { detokenize, tokenize } from './tokenize-requests.ts'
 
 /** The model process, as its client connections use it. */
 export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars' | 'progress'> {

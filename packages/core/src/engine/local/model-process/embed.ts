@@ -10,8 +10,8 @@ import { encodeVector } from '../ipc/vectors.ts'
 import type { RuntimeModel } from './model.ts'
 import type { EvaluateTexts, PoolingContexts } from './pooling.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
+import { addSpecialTokens } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
-import { addSpecialTokens } from './tokenize-requests.ts'
 
 type EmitResult = (result: CallResult) => void
 type TextTokens = readonly Token[]

@@ -1,12 +1,12 @@
 /** Serves tokenize and detokenize requests. They need the vocabulary only, not the weights. */
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
-import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
-import type { CallResult } from '../ipc/messages.ts'
-import { Detokenizer } from './decoding/detokenize.ts'
-import type { RuntimeModel } from './model.ts'
-import { checkTokenIds } from './prompt/prompt.ts'
-import type { RunContext } from './run-context.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../../../tokens.ts'
+import type { CallResult } from '../../ipc/messages.ts'
+import { Detokenizer } from '../decoding/detokenize.ts'
+import type { RuntimeModel } from '../model.ts'
+import type { RunContext } from '../run-context.ts'
+import { checkTokenIds } from './prompt.ts'
 
 /** Tokens per result message. They take a few milliseconds, and the message has some tens of kilobytes. */
 const tokensPerSlice = 4_096
