@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
 import { f32, text, u32, u64 } from './gguf.ts'
 import { fileOf, type Parts, partsOf, type Tensor } from './gguf-parts.ts'
+import { rankingModel } from './made-models.ts'
 import { noiseModel } from './models.ts'
 
 export interface Forgery {
@@ -276,3 +277,23 @@ export const forgeries: readonly Forgery[] = [
 /** The noise model with another chat template. */
 export const forgedTemplate = (template: string): Buffer =>
   fileOf(withEntry(noise, 'tokenizer.chat_template', words(template)))
+
+const preTokenizer = 'tokenizer.ggml.pre'
+
+/** The built-in model with another pre-tokenizer. */
+export const forgedPreTokenizer = (name: string): Buffer => fileOf(withEntry(chat, preTokenizer, words(name)))
+
+/** The built-in model as an embedding model, with another pre-tokenizer. */
+export const forgedEmbedder = (name: string): Buffer =>
+  fileOf(withEntry(withEntry(chat, 'llama.pooling_type', count(1)), preTokenizer, words(name)))
+
+/** The reranking model with a BPE vocabulary and a pre-tokenizer. */
+export function forgedRanker(name: string): Buffer {
+  const entries = {
+    'tokenizer.ggml.model': words('gpt2'),
+    'tokenizer.ggml.merges': texts(['a a']),
+    [preTokenizer]: words(name),
+  }
+  const parts = partsOf(rankingModel())
+  return fileOf({ ...parts, entries: new Map([...parts.entries, ...Object.entries(entries)]) })
+}

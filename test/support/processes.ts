@@ -36,9 +36,11 @@ export function residentBytes(processId: number): number {
 export const childrenOf = (processId: number): readonly number[] =>
   readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
-/** Whether the main thread of a process is running on a CPU or waits for one. */
+/** Whether a thread of a process is running on a CPU or waits for one. */
 export const isRunning = (processId: number): boolean =>
-  /^State:\s+R/m.test(readFileSync(`/proc/${processId}/status`, 'utf8'))
+  readdirSync(`/proc/${processId}/task`).some((thread) =>
+    /^State:\s+R/m.test(readFileSync(`/proc/${processId}/task/${thread}/status`, 'utf8')),
+  )
 
 /** Number of open sockets, pipes and files of this process, or 0 without `/proc`. */
 export const openDescriptors = (): number => (hasProc ? readdirSync('/proc/self/fd').length : 0)

@@ -17,7 +17,7 @@ export async function importLibrary(): Promise<LlamaLibrary> {
 /** Starts llama.cpp. Never compiles or downloads a build, since this runs on the server of the user. */
 export const startLibrary = (
   { getLlama, LlamaLogLevel }: LlamaLibrary,
-  options: Pick<LlamaOptions, 'maxThreads' | 'dryRun' | 'vramPadding'>,
+  options: Pick<LlamaOptions, 'gpu' | 'maxThreads' | 'dryRun' | 'vramPadding'>,
 ): Promise<Llama> =>
   getLlama({
     build: 'never',

@@ -62,7 +62,7 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       mappedBytes,
       notes,
-      ...openVocabulary(model, contextSize),
+      ...openVocabulary(model, config.modelPath, contextSize, progress),
       ...backend,
     }
   } catch (cause) {

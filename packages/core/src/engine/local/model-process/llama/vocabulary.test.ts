@@ -21,7 +21,7 @@ test.each([
     const model = await llama.loadModel({ modelPath, vocabOnly: true })
     const passes = vi.spyOn(model, 'iterateAllTokens')
 
-    const { vocabularySize, template } = openVocabulary(model, 512)
+    const { vocabularySize, template } = openVocabulary(model, modelPath, 512, { steps: 0 })
 
     expect(vocabularySize).toBe(size)
     expect(passes).not.toHaveBeenCalled()
@@ -31,3 +31,14 @@ test.each([
     expect(passes).toHaveBeenCalledTimes(1)
   },
 )
+
+test('each slice of a text counts as progress, so that a long text is not taken for a hang', async () => {
+  const model = await llama.loadModel({ modelPath: config.modelPath, vocabOnly: true })
+  const progress = { steps: 0 }
+  const { tokenize } = openVocabulary(model, config.modelPath, 1_000_000, progress)
+  const before = progress.steps
+
+  await tokenize('word '.repeat(40_000), new AbortController().signal)
+
+  expect(progress.steps - before).toBeGreaterThan(5)
+})

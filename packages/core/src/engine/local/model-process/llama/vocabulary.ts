@@ -1,11 +1,37 @@
 import type { LlamaModel, Token } from 'node-llama-cpp'
 import { type ChatTemplate, chatMl } from '../../../../template/jinja.ts'
-import type { ModelVocabulary } from '../model.ts'
+import { IsolatedTokenizer } from '../isolated-tokenizer.ts'
+import type { ModelVocabulary, StepCounter } from '../model.ts'
+import { RegexPreTokenizer } from '../prompt/regex-pre-tokenizer.ts'
 import { Tokenizer } from '../prompt/tokenizer.ts'
 
-export function openVocabulary(model: LlamaModel, contextSize: number): ModelVocabulary {
-  const tokenizer = new Tokenizer((text) => model.tokenize(text, true), contextSize)
-  const plainTokenizer = new Tokenizer((text) => model.tokenize(text), contextSize)
+/** @param progress counts tokenized texts, or slices of them */
+export function openVocabulary(
+  model: LlamaModel,
+  modelPath: string,
+  contextSize: number,
+  progress: StepCounter,
+): ModelVocabulary {
+  const isolated = new IsolatedTokenizer(
+    modelPath,
+    RegexPreTokenizer.of(model.fileInfo.metadata.tokenizer?.ggml ?? {}),
+  )
+  const openTokenizer = (parseSpecial: boolean): Tokenizer =>
+    new Tokenizer(
+      (text) => {
+        progress.steps++
+        return model.tokenize(text, parseSpecial)
+      },
+      contextSize,
+      {
+        isNeeded: (text) => isolated.isNeeded(text),
+        tokenize: (text, signal) =>
+          isolated.tokenize(text, parseSpecial, signal).finally(() => {
+            progress.steps++
+          }),
+      },
+    )
+  const [tokenizer, plainTokenizer] = [openTokenizer(true), openTokenizer(false)]
   const vocabularyTexts = readVocabularyTexts(model)
   let eogTokens: readonly Token[] | undefined
   return {

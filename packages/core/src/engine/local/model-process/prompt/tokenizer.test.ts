@@ -2,7 +2,7 @@ import { modelPath } from '@modelmount/tiny-model'
 import { getLlama, type LlamaModel, type Token } from 'node-llama-cpp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
-import { Tokenizer } from './tokenizer.ts'
+import { type TokenizedText, Tokenizer, type TokenizerIsolation } from './tokenizer.ts'
 
 const never = new AbortController().signal
 const contextSize = 1_000_000
@@ -108,4 +108,77 @@ test('an aborted call is not tokenized any further', async () => {
   await tokenizer.tokenize('word '.repeat(100_000), call.signal)
 
   expect(calls).toBe(11)
+})
+
+test('an exception of the library is an error of the text', async () => {
+  const tokenizer = new Tokenizer((text) => {
+    if (text.includes('bad')) throw new Error('Failed to process regex')
+    return letters(text)
+  }, contextSize)
+
+  await expect(tokenizer.tokenize('a bad text', never)).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await tokenizer.tokenize('another', never)).toEqual(letters('another'))
+})
+
+describe('a slice that must be isolated', () => {
+  const isolationOf = (
+    tokenize: TokenizerIsolation['tokenize'],
+  ): { isolation: TokenizerIsolation; isolated: string[] } => {
+    const isolated: string[] = []
+    const isolation: TokenizerIsolation = {
+      isNeeded: (text) => /x{10}/.test(text),
+      tokenize: (text, signal) => {
+        isolated.push(text)
+        return tokenize(text, signal)
+      },
+    }
+    return { isolation, isolated }
+  }
+
+  test('never reaches the library here, and its tokens take their place in the text', async () => {
+    const seen: string[] = []
+    const { isolation, isolated } = isolationOf(async (text) => ({ tokens: letters(text), ms: 0 }))
+    const tokenizer = new Tokenizer(
+      (text) => {
+        seen.push(text)
+        return letters(text)
+      },
+      contextSize,
+      isolation,
+    )
+    const text = `${'word '.repeat(10_000)}${'x'.repeat(100)} ${'word '.repeat(10_000)}end`
+
+    expect(await tokenizer.tokenize(text, never)).toEqual(letters(text))
+
+    expect(isolated).toHaveLength(1)
+    expect(isolated[0]).toContain('x'.repeat(100))
+    expect(seen.filter((one) => one.includes('xx'))).toEqual([])
+  })
+
+  test('does not delay other texts', async () => {
+    let finish = (_text: TokenizedText): void => {}
+    const { isolation } = isolationOf(
+      () =>
+        new Promise((resolve) => {
+          finish = resolve
+        }),
+    )
+    const tokenizer = new Tokenizer(letters, contextSize, isolation)
+
+    const slow = tokenizer.tokenize('x'.repeat(100), never)
+
+    expect(await tokenizer.tokenize('other', never)).toEqual(letters('other'))
+    finish({ tokens: letters('x'), ms: 0 })
+    expect(await slow).toEqual(letters('x'))
+  })
+
+  test('counts towards the time that a text may take', async () => {
+    const { isolation, isolated } = isolationOf(async (text) => ({ tokens: letters(text), ms: 2_000 }))
+    const tokenizer = new Tokenizer(letters, contextSize, isolation)
+
+    await expect(tokenizer.tokenize('x'.repeat(400_000), never)).rejects.toMatchObject({
+      code: 'invalid_request',
+    })
+    expect(isolated).toHaveLength(3)
+  })
 })

@@ -11,16 +11,38 @@ const sliceLength = 32 * 1024
 /** Limit on the tokenizing time of one text. The time between its slices does not count. */
 const deadlineMs = 5_000
 
+export interface TokenizedText {
+  readonly tokens: readonly Token[]
+  /** Tokenizing time. */
+  readonly ms: number
+}
+
+/** Tokenizes in another process what must not be tokenized in this one. */
+export interface TokenizerIsolation {
+  isNeeded(text: string): boolean
+  /**
+   * Resolves without tokens when the signal aborts. Throws `invalid_request` for a text that cannot be
+   * tokenized.
+   */
+  tokenize(text: string, signal: AbortSignal): Promise<TokenizedText>
+}
+
 export class Tokenizer {
   readonly #tokenize: (text: string) => readonly Token[]
   readonly #contextSize: number
+  readonly #isolation: TokenizerIsolation | undefined
   readonly #boundary: SliceBoundary | undefined
   #queue: Promise<unknown> = Promise.resolve()
 
   /** @param tokenize the library's tokenizer */
-  constructor(tokenize: (text: string) => readonly Token[], contextSize: number) {
+  constructor(
+    tokenize: (text: string) => readonly Token[],
+    contextSize: number,
+    isolation?: TokenizerIsolation,
+  ) {
     this.#tokenize = tokenize
     this.#contextSize = contextSize
+    this.#isolation = isolation
     this.#boundary = boundaries.find(({ rest }) => {
       const joined = [...tokenize('word'), ...tokenize(rest)]
       const whole = tokenize('word word')
@@ -41,7 +63,7 @@ export class Tokenizer {
       const boundaryAt = text.length - start > sliceLength ? this.#findBoundary(text, start) : text.length
       isExact &&= boundaryAt !== undefined
       const end = boundaryAt ?? alignToCharacter(text, start + sliceLength)
-      const slice = await this.#tokenizeSlice(text.slice(start, end))
+      const slice = await this.#tokenizeSlice(text.slice(start, end), signal)
       workMs += slice.ms
       for (const token of slice.tokens) tokens.push(token)
       if (stopAfter !== undefined && tokens.length >= stopAfter) return tokens
@@ -50,19 +72,29 @@ export class Tokenizer {
       if (workMs > deadlineMs) throw tokenizationTooSlow()
       start = end + (isExact && end < text.length ? (this.#boundary?.skip ?? 0) : 0)
     }
-    return isExact || signal.aborted ? tokens : (await this.#tokenizeSlice(text)).tokens
+    return isExact || signal.aborted ? tokens : (await this.#tokenizeSlice(text, signal)).tokens
+  }
+
+  #tokenizeSlice(text: string, signal: AbortSignal): Promise<TokenizedText> {
+    return this.#isolation?.isNeeded(text)
+      ? this.#isolation.tokenize(text, signal)
+      : this.#tokenizeInTurn(text)
   }
 
   /**
    * Queues the slices of all calls. One slice runs per turn of the event loop, and the model decodes in
    * between.
    */
-  #tokenizeSlice(text: string): Promise<{ readonly tokens: readonly Token[]; readonly ms: number }> {
+  #tokenizeInTurn(text: string): Promise<TokenizedText> {
     const slice = this.#queue.then(async () => {
       await setImmediate()
       const startedAt = performance.now()
-      const tokens = this.#tokenize(text)
-      return { tokens, ms: performance.now() - startedAt }
+      try {
+        const tokens = this.#tokenize(text)
+        return { tokens, ms: performance.now() - startedAt }
+      } catch (cause) {
+        throw textNotTokenizable(cause)
+      }
     })
     this.#queue = slice.catch(() => {})
     return slice
@@ -110,3 +142,7 @@ const tokenizationTooSlow = (): LlmError =>
     'The text takes too long to tokenize. Send less text, or text with spaces.',
     { param: 'messages' },
   )
+
+/** @param cause exception of llama.cpp */
+export const textNotTokenizable = (cause: unknown): LlmError =>
+  new LlmError('invalid_request', "llama.cpp's tokenizer rejects the text. Send another text.", {}, { cause })

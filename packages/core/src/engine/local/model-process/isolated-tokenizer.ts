@@ -1,0 +1,90 @@
+/**
+ * Tokenizes texts in a child process if llama.cpp could crash on them, or would block the model process for
+ * too long. The child has a large stack, so it survives words that would overflow the stack of this process.
+ */
+import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import { invalidRequest, LlmError } from '../../../errors.ts'
+import { BoundedWorker, startProcess } from './bounded-worker.ts'
+import type { RegexPreTokenizer } from './prompt/regex-pre-tokenizer.ts'
+import { type TokenizedText, textNotTokenizable } from './prompt/tokenizer.ts'
+
+/** Longest text in characters that this process tokenizes at once. It takes at most 0.3 s. */
+const maxBlockingLength = 256 * 1024
+/** Longest word in characters. It takes 90 MB of the child's stack. */
+const maxWordLength = 256 * 1024
+/** Time to tokenize one text. It includes the start of the child, which reads the vocabulary. */
+const deadlineMs = 10_000
+const memoryMb = 1_024
+const idleMs = 60_000
+/** How long a text is rejected after it crashed the child or exceeded a limit. */
+const rejectionMs = 10 * 60_000
+const maxRejectedTexts = 1_000
+
+export interface TokenizeJob {
+  readonly modelPath: string
+  readonly text: string
+  /** Whether text that looks like a special token becomes that token. */
+  readonly parseSpecial: boolean
+}
+
+/** Without a fault of the text, the vocabulary could not be read. */
+export type TokenizeResult = TokenizedText | { readonly error: string; readonly isTextAtFault: boolean }
+
+export class IsolatedTokenizer {
+  readonly #modelPath: string
+  readonly #preTokenizer: RegexPreTokenizer | undefined
+  readonly #worker = new BoundedWorker<TokenizeJob, TokenizeResult>(
+    new URL('./native-process.js', import.meta.url),
+    { deadlineMs, memoryMb, idleMs, limitError: textTooCostly, crashError: textCrashes },
+    startProcess,
+  )
+  /** Errors by text hash. */
+  readonly #rejected = new LRUCache<string, LlmError>({ max: maxRejectedTexts, ttl: rejectionMs })
+
+  /** @param preTokenizer absent if the vocabulary takes words of any length */
+  constructor(modelPath: string, preTokenizer: RegexPreTokenizer | undefined) {
+    this.#modelPath = modelPath
+    this.#preTokenizer = preTokenizer
+  }
+
+  isNeeded(text: string): boolean {
+    return text.length > maxBlockingLength || this.#preTokenizer?.isRisky(text) === true
+  }
+
+  /**
+   * Resolves without tokens when the signal aborts. Throws `invalid_request` for a text that cannot be
+   * tokenized.
+   */
+  async tokenize(text: string, parseSpecial: boolean, signal: AbortSignal): Promise<TokenizedText> {
+    if ((this.#preTokenizer?.measureLongWord(text) ?? 0) > maxWordLength) throw wordTooLong()
+    const key = createHash('sha256').update(`${parseSpecial}:${text}`).digest('base64')
+    const rejection = this.#rejected.get(key)
+    if (rejection) throw rejection
+    try {
+      const result = await this.#worker.run({ modelPath: this.#modelPath, text, parseSpecial }, signal)
+      if (result && 'error' in result)
+        throw result.isTextAtFault ? textNotTokenizable(result.error) : vocabularyUnreadable(result.error)
+      return result ?? { tokens: [], ms: 0 }
+    } catch (cause) {
+      const error = LlmError.from(cause)
+      // An abort shortens the deadline, so the text may be harmless.
+      if (error.code === 'invalid_request' && !signal.aborted) this.#rejected.set(key, error)
+      throw error
+    }
+  }
+}
+
+const wordTooLong = (): LlmError =>
+  invalidRequest(
+    `The text has a word of more than ${maxWordLength} characters, which is too long for this model's tokenizer. Divide it with spaces.`,
+  )
+
+const vocabularyUnreadable = (reason: string): LlmError =>
+  new LlmError('upstream', 'The vocabulary of the model file cannot be read again.', {}, { cause: reason })
+
+const textTooCostly = (what: 'time' | 'memory'): LlmError =>
+  invalidRequest(`The text takes too much ${what} to tokenize. Send less text, or text with spaces.`)
+
+const textCrashes = (): LlmError =>
+  invalidRequest("The text crashes llama.cpp's tokenizer. Send another text, or use another model.")
