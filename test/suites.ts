@@ -58,6 +58,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars during streams'],
   'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
   'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
+  'test/local-engine/pre-tokenizers.test.ts': [
+    '.ci/run',
+    'one model process for each pre-tokenizer, a sample',
+  ],
   'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
   'test/local-engine/prompt-reuse.test.ts': [
     '.ci/run',
@@ -105,6 +109,11 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     sample: '80 and 15',
   },
   'test/local-engine/forged.test.ts': { part: 'random', tries: '187 forged files', sample: '12' },
+  'test/local-engine/pre-tokenizers.test.ts': {
+    part: 'random',
+    tries: '90 names with 55 texts',
+    sample: '57 with 12',
+  },
   'test/local-engine/prompt-cache.random.test.ts': {
     part: 'random',
     tries: '1,600 random cache histories, 600 calls of a model, 20 kills',
