@@ -19,6 +19,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/parallel.test.ts': ['npm test', 'sequences decoded in one batch'],
   'test/local-engine/prompt-cache.test.ts': ['npm test', 'prompt cache'],
   'test/local-engine/prompts.test.ts': ['npm test', 'chat templates and raw prompts'],
+  'test/local-engine/queue.test.ts': ['npm test', 'turns and time limit of queued calls'],
   'test/local-engine/tools.test.ts': ['npm test', 'tool calls'],
   'test/incidents/one-caller-reloaded-the-model-for-all.test.ts': [
     'npm test',

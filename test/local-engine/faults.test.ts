@@ -121,13 +121,13 @@ test('close() ends a running stream with an LlmError, and then the model process
   await until(() => !isAlive(running), 15_000)
 })
 
-test('of 520 concurrent calls, 512 succeed and 8 are rejected as overloaded', async () => {
-  const calls = Array.from({ length: 520 }, () => llm.chat('Hello', { model: 'noise', maxTokens: 1 }))
+test('of 530 concurrent calls, 8 run, 512 wait and 10 are rejected as overloaded', async () => {
+  const calls = Array.from({ length: 530 }, () => llm.chat('Hello', { model: 'noise', maxTokens: 1 }))
 
   const outcomes = await Promise.allSettled(calls)
 
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
-  expect(refused).toHaveLength(520 - 512)
+  expect(refused).toHaveLength(10)
   for (const error of refused)
-    expect(error).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 5_000 } })
+    expect(error).toMatchObject({ code: 'overloaded', details: { retryAfterMs: expect.any(Number) } })
 }, 60_000)

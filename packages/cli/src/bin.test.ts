@@ -146,7 +146,7 @@ test('options set how models are loaded', async () => {
     [
       ['serve', '--port', '0', '--context', '512', '--max-context', '1024', '--parallel', '1'],
       ['--gpu-layers', 'max', '--kv-type', 'q8_0', '--flash-attention', '--max-loaded', '1'],
-      ['--keep-alive', '-1', '--reload-cooldown', '10'],
+      ['--keep-alive', '-1', '--reload-cooldown', '10', '--max-queued', '9', '--queue-timeout', '90'],
     ].flat(),
   )
   const address = await server.address
@@ -218,6 +218,11 @@ test.each([
   [['serve', '--max-loaded', '0'], 'whole number from 1'],
   [['serve', '--keep-alive', 'long'], "`local.keepAlive` (--keep-alive): Expected a duration such as '5m'"],
   [['serve', '--reload-cooldown', '2h'], "`local.reloadCooldown` (--reload-cooldown): Expected at most '1h'"],
+  [['serve', '--max-queued', '-1'], 'whole number from 0'],
+  [
+    ['serve', '--queue-timeout', 'long'],
+    "`queueTimeout` (--queue-timeout): Expected a duration such as '5m'",
+  ],
   [['serve', '--store-max', 'much'], "`store.maxBytes` (--store-max): Expected a byte size such as '32mb'"],
   [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], '`local.flashAttention` (--flash-attention)'],
   [['serve', '--prot', '1'], 'Did you mean --port'],

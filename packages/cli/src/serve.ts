@@ -3,7 +3,14 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
-import { type AdaptedModel, type ByteSize, createLlm, type Llm, type LocalOptions } from '@modelmount/core'
+import {
+  type AdaptedModel,
+  type ByteSize,
+  createLlm,
+  type Llm,
+  type LlmOptions,
+  type LocalOptions,
+} from '@modelmount/core'
 import { adminRouter, llmRouter } from '@modelmount/express'
 import express, { type Express } from 'express'
 import { databaseIn } from './database.ts'
@@ -24,6 +31,8 @@ export interface ServeOptions {
   readonly maxContext?: number
   readonly parallel?: number
   readonly maxLoaded?: number
+  readonly maxQueued?: number
+  readonly queueTimeout?: LlmOptions['queueTimeout']
   readonly gpuLayers?: LocalOptions['gpuLayers']
   readonly flashAttention?: boolean
   readonly kvType?: LocalOptions['kvCacheType']
@@ -81,6 +90,8 @@ export async function serve(options: ServeOptions): Promise<void> {
       keepAlive: options.keepAlive,
       reloadCooldown: options.reloadCooldown,
     },
+    maxQueued: options.maxQueued,
+    queueTimeout: options.queueTimeout,
     store: {
       registries: options.registry,
       privateRegistries: options.privateRegistry,
@@ -106,6 +117,8 @@ const flags: Readonly<Record<string, string>> = {
   models: '--models',
   database: '--data',
   prices: '--prices',
+  maxQueued: '--max-queued',
+  queueTimeout: '--queue-timeout',
   'local.threads': '--threads',
   'local.contextSize': '--context',
   'local.maxContextSize': '--max-context',

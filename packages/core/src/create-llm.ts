@@ -114,7 +114,7 @@ async function openAccounts(
 
 const createPipeline = (
   engine: Engine,
-  { local, logger, metering: { queue } }: Resolved,
+  { local, logger, queue }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
 ): CallPipeline =>
   new CallPipeline(

@@ -21,7 +21,10 @@ test('without options and environment variables, all defaults apply', () => {
     local: {
       threads: undefined,
       contextSize: undefined,
+      parallel: 4,
       maxLoadedModels: 3,
+      maxCalls: 512,
+      maxPromptCharacters: 67_108_864,
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
@@ -35,10 +38,10 @@ test('without options and environment variables, all defaults apply', () => {
       prices: {},
       tiers: {},
       modelLimits: {},
-      queue: undefined,
       warnings: {},
       retentionMs: 7_776_000_000,
     },
+    queue: { permits: 8, maxQueued: 512, timeoutMs: 300_000 },
     logger: undefined,
   })
 })
@@ -266,9 +269,10 @@ test('rejects a quantized cache without flash attention, from options and from t
 const absurd = [Number.NaN, 1e12, -1, 0.5, Number.POSITIVE_INFINITY, '4', null, true, {}, []]
 
 test.each<[option: string, value: unknown]>([
-  ...['threads', 'contextSize', 'maxContextSize', 'parallel', 'maxLoadedModels', 'gpuLayers'].flatMap(
-    (option) => absurd.map((value): [string, unknown] => [option, value]),
-  ),
+  ...[
+    ...['threads', 'contextSize', 'maxContextSize', 'parallel', 'maxLoadedModels', 'gpuLayers'],
+    ...['maxCalls', 'maxPromptCharacters'],
+  ].flatMap((option) => absurd.map((value): [string, unknown] => [option, value])),
   ['contextSize', 2 ** 30],
   ['maxContextSize', 15],
   ['parallel', 0],
@@ -288,6 +292,45 @@ test.each<[option: string, value: unknown]>([
 
   expect(resolving).toThrow(TypeError)
   expect(resolving).toThrow(`Expected \`local.${option}\` to be `)
+})
+
+test('permits follow `parallel`, and the engine accepts all calls that they admit', () => {
+  const of = (options: LlmOptions, environment = {}) => {
+    const { queue, local } = resolveOptions(options, environment)
+    return [queue?.permits, local.maxCalls]
+  }
+
+  expect(of({ local: { parallel: 256 } })).toEqual([512, 1_536])
+  expect(of({}, { OLLAMA_NUM_PARALLEL: '100' })).toEqual([200, 600])
+  expect(of({ local: { parallel: 1, maxLoadedModels: 1 } })).toEqual([2, 512])
+  expect(of({ maxAdmitted: 1_000, local: { maxLoadedModels: 1 } })).toEqual([1_000, 1_000])
+  expect(of({ maxAdmitted: 1_000, local: { maxCalls: 5 } })).toEqual([1_000, 5])
+})
+
+test('calls of a custom engine queue if there are several callers or an option of the queue', () => {
+  const engine = scriptedEngine('Hi.')
+  const queueOf = (options: LlmOptions) => resolveOptions({ engine, ...options }, {}).queue
+
+  expect(queueOf({})).toBeUndefined()
+  expect(queueOf({ auth: 'host' })).toEqual({ permits: 64, maxQueued: 512, timeoutMs: 300_000 })
+  expect(queueOf({ maxAdmitted: 2 })).toEqual({ permits: 2, maxQueued: 512, timeoutMs: 300_000 })
+  expect(queueOf({ maxQueued: 0 })).toEqual({ permits: 64, maxQueued: 0, timeoutMs: 300_000 })
+  expect(queueOf({ queueTimeout: '1s' })).toEqual({ permits: 64, maxQueued: 512, timeoutMs: 1_000 })
+  expect(queueOf({ queueTimeout: 'forever' })?.timeoutMs).toBe(Number.POSITIVE_INFINITY)
+})
+
+test.each([
+  [undefined, '7', 7],
+  [undefined, '0', 0],
+  [undefined, '', 512],
+  [3, '7', 3],
+  [3, 'many', 3],
+])('maxQueued %s with $OLLAMA_MAX_QUEUE=%s is %s', (maxQueued, variable, expected) => {
+  expect(resolveOptions({ maxQueued }, { OLLAMA_MAX_QUEUE: variable }).queue?.maxQueued).toBe(expected)
+})
+
+test('rejects an invalid $OLLAMA_MAX_QUEUE', () => {
+  expect(() => resolveOptions({}, { OLLAMA_MAX_QUEUE: 'many' })).toThrow('$OLLAMA_MAX_QUEUE')
 })
 
 test('passes on a custom engine and model process path', () => {
@@ -327,6 +370,11 @@ test.each([
   [{ engine: {} }, 'Expected `engine` to have the method generate()'],
   [{ engine: 'scripted' }, 'Expected `engine` to have the method generate()'],
   [{ logger: true }, 'Expected `logger` to have the method warn()'],
+  [{ maxAdmitted: 0 }, 'Expected `maxAdmitted` to be a whole number from 1 to 1000000, got 0 (number)'],
+  [{ maxQueued: -1 }, 'Expected `maxQueued` to be a whole number from 0 to 1000000'],
+  [{ queueTimeout: 0 }, 'Expected `queueTimeout` to be a duration from 1 ms to 24 days, got 0 (number)'],
+  [{ queueTimeout: '900h' }, 'Expected `queueTimeout` to be a duration from 1 ms to 24 days, got 900h'],
+  [{ queueTimeout: 'soon' }, "`queueTimeout`: Expected a duration such as '5m'"],
 ])('rejects the options %j', (options, message) => {
   const resolving = () => resolveOptions(options as LlmOptions, {})
 

@@ -19,10 +19,11 @@ import {
   type UsageOptions,
 } from './options/metering.ts'
 import { type AdaptedModel, type ModelLocations, resolveModels } from './options/models.ts'
+import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
 import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 
-export interface LlmOptions extends AccessOptions {
+export interface LlmOptions extends AccessOptions, QueueingOptions {
   /**
    * Locations of models. A string is the path of a GGUF file, or of a folder in Ollama's layout or with
    * `*.gguf` files. The model in a `*.gguf` file has the file's name without the extension. An object is a
@@ -72,14 +73,6 @@ export interface LlmOptions extends AccessOptions {
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
   /**
-   * How many calls may wait for each model, from 0 to 1,000,000. Callers take turns in the queue. When it is
-   * full, the newest call of the caller with the most waiting calls is rejected.
-   *
-   * @default 448 with `auth: 'host'` or `'keys'`; else calls wait in the engine only
-   */
-  maxQueued?: number | undefined
-
-  /**
    * Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of
    * `node:diagnostics_channel`.
    */
@@ -99,11 +92,12 @@ export interface LlmOptions extends AccessOptions {
 export interface ResolvedOptions {
   readonly models: ModelLocations
   readonly store: ResolvedStoreOptions
-  readonly local: ResolvedLocalOptions
+  readonly local: ResolvedLocalOptions & { readonly maxCalls: number }
   readonly engine: Engine | undefined
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
+  readonly queue: ResolvedQueueOptions | undefined
   readonly logger: Logger | undefined
 }
 
@@ -123,7 +117,9 @@ export function resolveOptions(
     'prices',
     'tiers',
     'modelLimits',
+    'maxAdmitted',
     'maxQueued',
+    'queueTimeout',
     'spendingWarnings',
     'usage',
     'logger',
@@ -148,14 +144,19 @@ export function resolveOptions(
   )
   // The path from this file to the entry file of the model process is the same in the published package.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
+  const local = resolveLocalOptions(options.local, environment, modelProcess)
+  const queue = resolveQueueOptions(options, options.engine ? undefined : local.parallel, environment)
+  const permits = queue?.permits ?? 0
   return {
     models,
     store: resolveStoreOptions(options.store, environment),
-    local: resolveLocalOptions(options.local, environment, modelProcess),
+    // The engine accepts every call that the queues of the loaded models admit.
+    local: { ...local, maxCalls: local.maxCalls ?? Math.max(512, permits * local.maxLoadedModels) },
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
     database: resolveDatabase(options, models),
     metering: resolveMeteringOptions(options),
+    queue,
     logger: options.logger,
   }
 }

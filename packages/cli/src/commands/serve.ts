@@ -46,9 +46,19 @@ export const serve = new Command('serve')
     wholeNumber(1, 1_024),
   )
   .option(
+    '--max-queued <count>',
+    'calls that may wait for each model (default: $OLLAMA_MAX_QUEUE, else 512)',
+    wholeNumber(0, 1_000_000),
+  )
+  .option(
+    '--queue-timeout <time>',
+    'time limit of the wait of a call: 10m, seconds, or forever (default: 5m)',
+    duration,
+  )
+  .option(
     '--keep-alive <time>',
     'idle timeout of a loaded model: 10m, seconds, or forever (default: $OLLAMA_KEEP_ALIVE, else 5m)',
-    keepAlive,
+    duration,
   )
   .option(
     '--reload-cooldown <time>',
@@ -120,7 +130,7 @@ function gpuLayers(text: string): number | 'auto' | 'max' {
 }
 
 /** As in Ollama, a negative number means forever. */
-function keepAlive(text: string): NonNullable<ServeOptions['keepAlive']> {
+function duration(text: string): NonNullable<ServeOptions['keepAlive']> {
   return text.startsWith('-') ? 'forever' : seconds(text)
 }
 

@@ -30,7 +30,7 @@ export type WithLimitStatus<Result> = Result & { readonly limits: readonly Limit
 export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Access, 'scopesOf'> {
   /** If undefined, a revocation does not end running answers. */
   readonly keys: Pick<Keys, 'onRevoked'> | undefined
-  /** If undefined, calls wait in the engine only. */
+  /** If undefined, all calls go to the engine at once. */
   readonly queue: QueueOptions | undefined
   /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined

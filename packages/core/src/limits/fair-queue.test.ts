@@ -86,6 +86,56 @@ test('admits as many calls as there are permits', async () => {
   expect(queue.queued).toBe(1)
 })
 
+describe('a queue with a time limit', () => {
+  test('rejects a call whose turn does not come, with the estimated wait', async () => {
+    const clock = { now: 0 }
+    const queue = new FairQueue({ permits: 1, maxQueued: 10, timeoutMs: 20, now: () => clock.now })
+    const { entered, come, end } = watched(queue)
+    void come('a', 'a1')
+    await turn()
+    clock.now += 5_000
+    await end()
+    void come('a', 'a2')
+
+    const [late, later] = await Promise.all([come('b'), come('c')].map((call) => call.catch(LlmError.from)))
+
+    expect(late).toMatchObject({ code: 'overloaded', message: expect.stringContaining('within 0.02 s') })
+    expect(late).toMatchObject({ details: { retryAfterMs: 5_000 } })
+    expect(later).toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
+    expect(queue.queued).toBe(0)
+    expect(entered).toEqual(['a1', 'a2'])
+  })
+
+  test('passes the turn of a rejected call to the next one', async () => {
+    const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10, timeoutMs: 20 }))
+    void come('a', 'a1')
+    await expect(come('b', 'b1')).rejects.toMatchObject({ code: 'overloaded' })
+    void come('c', 'c1')
+
+    await end()
+
+    expect(entered).toEqual(['a1', 'c1'])
+  })
+
+  test('does not limit how long an admitted call runs, and leaves no timer', async () => {
+    const queue = new FairQueue({ permits: 1, maxQueued: 10, timeoutMs: 20 })
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timers()
+    const { entered, come, end } = watched(queue)
+    const leaving = new AbortController()
+    void come('a', 'a1')
+    const second = come('b', 'b1')
+    const left = come('c', 'c1', leaving.signal)
+    leaving.abort()
+    await end()
+
+    expect([await second, await left]).toEqual(['entered', 'left'])
+    await turn()
+    expect(timers()).toBe(before)
+    expect(entered).toEqual(['a1', 'b1'])
+  })
+})
+
 describe('a queue that is full', () => {
   test('rejects the next call with the estimated wait', async () => {
     const clock = { now: 0 }

@@ -1,7 +1,7 @@
 /**
  * A bounded queue for a limited number of permits. Callers take turns, so a hundred calls of one caller do
  * not delay the first call of another. When the queue overflows, it rejects the newest call of the caller
- * with the most waiting calls.
+ * with the most waiting calls. It also rejects each call that has waited too long.
  */
 import { LlmError } from '../errors.ts'
 import { WaitQueue } from '../util/wait-queue.ts'
@@ -11,6 +11,8 @@ export interface FairQueueOptions {
   readonly permits: number
   /** How many calls may wait, for all callers together. */
   readonly maxQueued: number
+  /** How long a call may wait, in ms. @default forever */
+  readonly timeoutMs?: number | undefined
   /** @default a monotonic clock, in milliseconds */
   readonly now?: (() => number) | undefined
 }
@@ -28,6 +30,7 @@ interface QueuedCall {
 export class FairQueue {
   readonly #permits: number
   readonly #maxQueued: number
+  readonly #timeoutMs: number
   readonly #now: () => number
   readonly #queue = new WaitQueue<QueuedCall>({
     select: (waiting) => (this.#admitted < this.#permits ? this.#selectNext(waiting) : undefined),
@@ -42,9 +45,16 @@ export class FairQueue {
   /** Moving average of the milliseconds between admission and release. */
   #averageHoldMs: number | undefined
 
-  constructor({ permits, maxQueued, now = () => performance.now() }: FairQueueOptions) {
+  constructor(options: FairQueueOptions) {
+    const {
+      permits,
+      maxQueued,
+      timeoutMs = Number.POSITIVE_INFINITY,
+      now = () => performance.now(),
+    } = options
     this.#permits = permits
     this.#maxQueued = maxQueued
+    this.#timeoutMs = timeoutMs
     this.#now = now
   }
 
@@ -55,7 +65,7 @@ export class FairQueue {
   /**
    * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When
    * more than `maxQueued` calls wait, one of these calls rejects with an `LlmError` `overloaded`, which
-   * contains the estimated wait.
+   * contains the estimated wait. So does a call that waits longer than `timeoutMs`.
    */
   async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     if (!(await this.#waitForPermit(caller, signal))) return undefined
@@ -74,9 +84,22 @@ export class FairQueue {
 
   #waitForPermit(caller: string, signal: AbortSignal): Promise<boolean> {
     const line = this.#queue.waiting.find((call) => call.line.caller === caller)?.line
-    const admission = this.#queue.wait({ line: line ?? { caller, position: ++this.#lastPosition } }, signal)
+    const call: QueuedCall = { line: line ?? { caller, position: ++this.#lastPosition } }
+    const admission = this.#queue.wait(call, signal)
     if (this.#queue.size > this.#maxQueued) this.#rejectOne()
-    return admission
+    return this.#queue.has(call) ? this.#rejectLate(call, admission) : admission
+  }
+
+  async #rejectLate(call: QueuedCall, admission: Promise<boolean>): Promise<boolean> {
+    if (this.#timeoutMs === Number.POSITIVE_INFINITY) return admission
+    const reject = (): void =>
+      this.#reject(call, `No turn came within ${this.#timeoutMs / 1_000} s. Try again later.`)
+    const timer = setTimeout(reject, this.#timeoutMs)
+    try {
+      return await admission
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
@@ -98,13 +121,12 @@ export class FairQueue {
       ([a, aLength], [b, bLength]) => bLength - aLength || b.position - a.position,
     )
     const last = waiting.findLast(({ line }) => line === longest?.[0])
-    if (!last) return
-    this.#queue.reject(
-      last,
-      new LlmError('overloaded', 'Too many requests are waiting. Try again later.', {
-        retryAfterMs: this.#estimateWaitMs(waiting.length - 1),
-      }),
-    )
+    if (last) this.#reject(last, 'Too many requests are waiting. Try again later.')
+  }
+
+  #reject(call: QueuedCall, message: string): void {
+    const retryAfterMs = this.#estimateWaitMs(this.#queue.size - 1)
+    this.#queue.reject(call, new LlmError('overloaded', message, { retryAfterMs }))
   }
 
   #estimateWaitMs(queued: number): number {

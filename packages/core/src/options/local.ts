@@ -45,6 +45,22 @@ export interface LocalOptions {
   maxLoadedModels?: number | undefined
 
   /**
+   * How many calls may be in the engine at once, for all models and kinds of calls together, from 1 to
+   * 1,000,000. Further calls are rejected with 503.
+   *
+   * @default 512, or `maxAdmitted` times `maxLoadedModels` if that is more
+   */
+  maxCalls?: number | undefined
+
+  /**
+   * Total length of the prompts of all calls in the engine, in characters, from 1,048,576 to 68,719,476,736.
+   * Further calls are rejected with 503.
+   *
+   * @default 67,108,864
+   */
+  maxPromptCharacters?: number | undefined
+
+  /**
    * Number of a model's layers on the GPU. `'max'` means all layers, and loading fails if they do not fit.
    * `'auto'` means as many as fit. Ignored without a GPU.
    *
@@ -124,8 +140,11 @@ export interface ResolvedLocalOptions {
   readonly threads: number | undefined
   readonly contextSize: number | undefined
   readonly maxContextSize: number | undefined
-  readonly parallel: number | undefined
+  readonly parallel: number
   readonly maxLoadedModels: number
+  /** Undefined if the option is not set. */
+  readonly maxCalls: number | undefined
+  readonly maxPromptCharacters: number
   readonly gpuLayers: number | 'auto' | 'max'
   readonly flashAttention: boolean | undefined
   readonly kvCacheType: KvCacheType
@@ -145,6 +164,8 @@ const localOptionNames = [
   'maxContextSize',
   'parallel',
   'maxLoadedModels',
+  'maxCalls',
+  'maxPromptCharacters',
   'gpuLayers',
   'flashAttention',
   'kvCacheType',
@@ -167,8 +188,10 @@ export function resolveLocalOptions(
     threads,
     contextSize = defaults.contextSize,
     maxContextSize,
-    parallel = defaults.parallel,
+    parallel = defaults.parallel ?? 4,
     maxLoadedModels = defaults.maxLoadedModels ?? 3,
+    maxCalls,
+    maxPromptCharacters = 2 ** 26,
     gpuLayers = 'auto',
     promptCache,
     keepAlive,
@@ -183,6 +206,8 @@ export function resolveLocalOptions(
     maxContextSize: checkInteger('local.maxContextSize', maxContextSize, 16, maxContext),
     parallel: checkInteger('local.parallel', parallel, 1, maxParallel),
     maxLoadedModels: checkInteger('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
+    maxCalls: checkInteger('local.maxCalls', maxCalls, 1, 1e6),
+    maxPromptCharacters: checkInteger('local.maxPromptCharacters', maxPromptCharacters, 2 ** 20, 2 ** 36),
     gpuLayers: checkGpuLayers(gpuLayers),
     promptCache:
       promptCache === undefined ? undefined : parseOption('local.promptCache', () => toBytes(promptCache)),

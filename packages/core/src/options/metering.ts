@@ -1,15 +1,10 @@
-/** Checks the options for prices, limits, queues and the storage of usage. */
+/** Checks the options for prices, limits and the storage of usage. */
 
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
 import type { InferenceLimits, Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
-
-/** How many calls of a model may be in the engine at once. The other calls wait in the fair queue. */
-const permits = 64
-/** With `permits`, this makes 512 calls: as many as the engine accepts. */
-const defaultMaxQueued = 448
 
 const dayMs = 86_400_000
 
@@ -27,32 +22,21 @@ interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
   readonly tiers?: Readonly<Record<string, InferenceLimits>> | undefined
   readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
-  readonly maxQueued?: number | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
-  readonly auth?: string | undefined
 }
 
 export interface ResolvedMeteringOptions {
   readonly prices: Prices
   readonly tiers: Readonly<Record<string, InferenceLimits>>
   readonly modelLimits: Readonly<Record<string, Limits>>
-  readonly queue: { readonly permits: number; readonly maxQueued: number } | undefined
   readonly warnings: SpendingWarningOptions
   /** `Infinity` if rows are never deleted. */
   readonly retentionMs: number
 }
 
 export function resolveMeteringOptions(options: UnresolvedMeteringOptions): ResolvedMeteringOptions {
-  const {
-    prices = {},
-    tiers = {},
-    modelLimits = {},
-    maxQueued,
-    spendingWarnings: warnings = {},
-    usage = {},
-    auth = 'anonymous',
-  } = options
+  const { prices = {}, tiers = {}, modelLimits = {}, spendingWarnings: warnings = {}, usage = {} } = options
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
   for (const limits of Object.values(tiers)) checkInferenceLimits(limits)
@@ -63,15 +47,12 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
       throw new TypeError(
         `Expected \`spendingWarnings.thresholds\` to be above 0 and at most 1, got ${describeValue(threshold)}`,
       )
-  checkInteger('maxQueued', maxQueued, 0, 1e6)
   const { retentionDays = 90 } = usage
   if (retentionDays !== 'forever') checkInteger('usage.retentionDays', retentionDays, 1, 36_525)
-  const isQueued = maxQueued !== undefined || auth !== 'anonymous'
   return {
     prices,
     tiers,
     modelLimits,
-    queue: isQueued ? { permits, maxQueued: maxQueued ?? defaultMaxQueued } : undefined,
     warnings,
     retentionMs: retentionDays === 'forever' ? Number.POSITIVE_INFINITY : retentionDays * dayMs,
   }

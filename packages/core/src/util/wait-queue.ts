@@ -26,6 +26,10 @@ export class WaitQueue<Entry extends object> {
     return this.#waiters.size
   }
 
+  has(entry: Entry): boolean {
+    return this.#waiters.has(entry)
+  }
+
   get waiting(): readonly Entry[] {
     return [...this.#waiters.keys()]
   }

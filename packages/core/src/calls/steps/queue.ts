@@ -8,6 +8,8 @@ export interface QueueOptions {
   readonly permits: number
   /** How many calls of one model may wait, for all callers together. */
   readonly maxQueued: number
+  /** How long a call may wait, in ms. */
+  readonly timeoutMs: number
 }
 
 export class QueueStep implements CallStep {
@@ -21,7 +23,7 @@ export class QueueStep implements CallStep {
     this.#options = options
   }
 
-  /** Rejects with an `LlmError` `overloaded` when the queue is full. */
+  /** Rejects with an `LlmError` `overloaded` when the queue is full, or when the call has waited too long. */
   async before(call: Call): Promise<void> {
     // The engine itself schedules background calls and all other kinds of calls.
     if (call.kind !== 'generate' || call.isBackground) return

@@ -36,8 +36,12 @@ export interface LocalEngineOptions {
   readonly contextSize: number | undefined
   /** Upper bound for the `contextSize` of a call, in tokens. */
   readonly maxContextSize: number | undefined
-  readonly parallel: number | undefined
+  readonly parallel: number
   readonly maxLoadedModels: number
+  /** How many calls may be in the engine at once, running and queued. */
+  readonly maxCalls: number
+  /** Total length of their prompts, in characters. */
+  readonly maxPromptCharacters: number
   readonly gpuLayers: LoadConfig['gpuLayers']
   readonly flashAttention: boolean | undefined
   readonly kvCacheType: LoadConfig['kvCacheType']
@@ -61,7 +65,7 @@ type ReportConsumed = (tokens: number) => void
 export class LocalEngine implements Engine {
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
-  readonly #callCap = new CallCap()
+  readonly #callCap: CallCap
   readonly #grammarQuarantine = new GrammarQuarantine()
   readonly #maxContextSize: number
   readonly #debug: NonNullable<LocalEngineOptions['debug']>
@@ -69,9 +73,10 @@ export class LocalEngine implements Engine {
   constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
     this.#models = models
     this.#debug = options.debug ?? (() => {})
+    this.#callCap = new CallCap(options)
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     this.#maxContextSize = maxContextSize
-    const { gpuLayers, flashAttention, kvCacheType, promptCache, parallel = 4 } = options
+    const { gpuLayers, flashAttention, kvCacheType, promptCache, parallel } = options
     this.#loaded = new LoadedModels(
       {
         contextSize: Math.min(contextSize, maxContextSize),

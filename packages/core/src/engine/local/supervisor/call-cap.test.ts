@@ -3,10 +3,12 @@ import { CallCap } from './call-cap.ts'
 
 const overloaded = { code: 'overloaded', details: { retryAfterMs: 5_000 } }
 
-test('512 calls are admitted, the next is rejected until one has ended', async () => {
-  const cap = new CallCap()
+const largest = { maxCalls: 1_000, maxPromptCharacters: 1_000_000 }
+
+test('as many calls as allowed are admitted, the next is rejected until one has ended', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 3 })
   const ends: (() => void)[] = []
-  const calls = Array.from({ length: 512 }, () =>
+  const calls = Array.from({ length: 3 }, () =>
     cap.run(1, () => new Promise<void>((resolve) => ends.push(resolve))),
   )
 
@@ -18,8 +20,8 @@ test('512 calls are admitted, the next is rejected until one has ended', async (
 })
 
 test('the total size of requests is bounded, and a failed call frees its share', async () => {
-  const cap = new CallCap()
-  const large = 60 * 1024 * 1024
+  const cap = new CallCap(largest)
+  const large = 600_000
   let fail = (_error: Error): void => {}
   const call = cap.run(large, () => new Promise((_resolve, reject) => (fail = reject)))
 
