@@ -45,7 +45,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['logger'],
   },
-  llm: { types: ['accounts', 'calls', 'engine', 'errors', 'limits'] },
+  llm: { types: ['accounts', 'calls', 'engine', 'errors', 'http', 'limits'] },
   'create-llm': {
     values: [
       'accounts',

@@ -1,6 +1,6 @@
 /** `modelmount serve`: the Express adapter in a small app. */
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename } from 'node:path'
 import {
@@ -12,7 +12,7 @@ import {
   type LocalOptions,
 } from '@modelmount/core'
 import { adminRouter, llmRouter } from '@modelmount/express'
-import express, { type Express } from 'express'
+import express from 'express'
 import { databaseIn } from './database.ts'
 import { isLoopback, withBrackets } from './host.ts'
 import { occupantOf } from './occupant.ts'
@@ -149,8 +149,14 @@ function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedMo
   return { name: basename(model, '.gguf'), file: model, adapters }
 }
 
-async function listen(app: Express, host: string, port: number): Promise<Server> {
-  const server = app.listen(port, host)
+/**
+ * Resolves when the server listens. Rejects with an error that names the program which uses the port.
+ *
+ * The server sets no time limit for whole requests, because an upload may take hours. The routes limit the
+ * pauses of a body instead. The headers keep Node's time limit, which would otherwise follow that of requests.
+ */
+export async function listen(app: RequestListener, host: string, port: number): Promise<Server> {
+  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000 }, app).listen(port, host)
   try {
     await once(server, 'listening')
     return server

@@ -11,6 +11,7 @@ import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import type { Engine } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { invalidRequest, LlmError } from './errors.ts'
+import { BodyBudget } from './http/body-budget.ts'
 import { expectCredential } from './http/credential.ts'
 import type { CallerLimits, RateLimiter } from './limits/limits.ts'
 import { internals, type Llm } from './llm.ts'
@@ -77,6 +78,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     [internals]: {
       access,
+      bodies: new BodyBudget(resolved.bodies),
       report,
       clientOf: (caller, dialect) => new CallerClient(parts, { caller, dialect, isRequest: true }),
     },

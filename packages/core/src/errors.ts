@@ -10,6 +10,7 @@ const codes = [
   'permission',
   'quota',
   'not_found',
+  'timeout',
   'conflict',
   'too_large',
   'rate_limit',
@@ -41,7 +42,7 @@ export interface LlmErrorDetails {
    * another machine.
    */
   readonly page?: true
-  /** The kind of limit that rejected the call. Absent for the limit of concurrent calls. */
+  /** The kind of limit that rejected the call. Absent for concurrent calls and for request bodies. */
   readonly exceeded?: LimitStatus['name']
   /** The status of all limits of the call. */
   readonly limits?: readonly LimitStatus[]
@@ -93,6 +94,7 @@ const statuses = {
   permission: 403,
   quota: 429,
   not_found: 404,
+  timeout: 408,
   conflict: 409,
   too_large: 413,
   rate_limit: 429,

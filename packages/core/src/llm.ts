@@ -13,6 +13,7 @@ import type { Engine } from './engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import type { LlmError } from './errors.ts'
+import type { BodyBudget } from './http/body-budget.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
@@ -80,6 +81,8 @@ export const internals: unique symbol = Symbol.for('modelmount.internals') as ne
 export interface LlmInternals {
   /** Authentication and origin checks of the routes. */
   readonly access: Access
+  /** Memory for the bodies of requests. */
+  readonly bodies: BodyBudget
   /** Logs an error that no client can correct. */
   report(error: LlmError): void
   /** Creates the client of one request. @param caller a validated caller */

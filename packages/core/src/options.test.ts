@@ -42,6 +42,7 @@ test('without options and environment variables, all defaults apply', () => {
       retentionMs: 7_776_000_000,
     },
     queue: { permits: 8, maxQueued: 512, timeoutMs: 300_000 },
+    bodies: { maxBytes: 1_073_741_824, maxBytesPerCaller: 268_435_456, stallTimeoutMs: 60_000 },
     logger: undefined,
   })
 })
@@ -333,6 +334,14 @@ test('rejects an invalid $OLLAMA_MAX_QUEUE', () => {
   expect(() => resolveOptions({}, { OLLAMA_MAX_QUEUE: 'many' })).toThrow('$OLLAMA_MAX_QUEUE')
 })
 
+test('the memory for the bodies of a caller is a quarter of the whole, unless it is set', () => {
+  const of = (bodies: LlmOptions['bodies']) => resolveOptions({ bodies }, {}).bodies
+
+  expect(of({ maxBytes: '100mb' })).toMatchObject({ maxBytes: 104_857_600, maxBytesPerCaller: 26_214_400 })
+  expect(of({ maxBytes: '1mb', maxBytesPerCaller: '512kb' })).toMatchObject({ maxBytesPerCaller: 524_288 })
+  expect(of({ stallTimeout: '1m' })).toMatchObject({ stallTimeoutMs: 60_000 })
+})
+
 test('passes on a custom engine and model process path', () => {
   const engine = scriptedEngine('Hi.')
 
@@ -375,6 +384,18 @@ test.each([
   [{ queueTimeout: 0 }, 'Expected `queueTimeout` to be a duration from 1 ms to 24 days, got 0 (number)'],
   [{ queueTimeout: '900h' }, 'Expected `queueTimeout` to be a duration from 1 ms to 24 days, got 900h'],
   [{ queueTimeout: 'soon' }, "`queueTimeout`: Expected a duration such as '5m'"],
+  [{ bodies: { max: 1 } }, 'Unknown option `bodies.max`, expected one of: bodies.maxBytes,'],
+  [{ bodies: { maxBytes: '1kb' } }, 'Expected `bodies.maxBytes` to be from 1048576 to'],
+  [{ bodies: { maxBytes: 'all' } }, "`bodies.maxBytes`: Expected a byte size such as '32mb'"],
+  [
+    { bodies: { maxBytesPerCaller: 1 } },
+    'Expected `bodies.maxBytesPerCaller` to be from 262144 to 536870912',
+  ],
+  [
+    { bodies: { maxBytes: '1mb', maxBytesPerCaller: '513kb' } },
+    'Expected `bodies.maxBytesPerCaller` to be from 262144 to 524288 bytes, got 513kb (string)',
+  ],
+  [{ bodies: { stallTimeout: 0 } }, 'Expected `bodies.stallTimeout` to be a duration from 1 ms'],
 ])('rejects the options %j', (options, message) => {
   const resolving = () => resolveOptions(options as LlmOptions, {})
 

@@ -11,6 +11,7 @@ import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
 import type { InferenceLimits, Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
+import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
@@ -72,6 +73,9 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
+  /** Memory for the bodies of HTTP requests, and the time limit of their pauses. */
+  bodies?: BodyOptions | undefined
+
   /**
    * Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of
    * `node:diagnostics_channel`.
@@ -98,6 +102,7 @@ export interface ResolvedOptions {
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
   readonly queue: ResolvedQueueOptions | undefined
+  readonly bodies: ResolvedBodyOptions
   readonly logger: Logger | undefined
 }
 
@@ -120,6 +125,7 @@ export function resolveOptions(
     'maxAdmitted',
     'maxQueued',
     'queueTimeout',
+    'bodies',
     'spendingWarnings',
     'usage',
     'logger',
@@ -157,6 +163,7 @@ export function resolveOptions(
     database: resolveDatabase(options, models),
     metering: resolveMeteringOptions(options),
     queue,
+    bodies: resolveBodyOptions(options.bodies),
     logger: options.logger,
   }
 }

@@ -54,6 +54,7 @@ const codes: Readonly<Record<number, LlmErrorCode>> = {
   403: 'permission',
   404: 'not_found',
   405: 'method_not_allowed',
+  408: 'timeout',
   409: 'conflict',
   413: 'too_large',
   429: 'rate_limit',

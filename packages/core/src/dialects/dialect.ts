@@ -6,7 +6,7 @@ import type { RouteClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
-import { limitHeaders as defaultLimitHeaders } from '../limits/headers.ts'
+import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
 
 /** One authenticated request to a route. */
@@ -53,6 +53,9 @@ export interface Dialect<Name extends string = string> {
   renderError(error: LlmError): HttpResponse
 }
 
+/** For a stalled client: the rest of its body is not read, so no other request can follow it (RFC 9110, 15.5.9). */
+const closeConnection: HeaderMap = { connection: 'close' }
+
 /**
  * Creates a dialect. Its routes authenticate requests, log and render errors, and add the headers for the
  * request id, rate limits and CORS.
@@ -63,7 +66,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
-    extraHeaders: Readonly<Record<string, string>> = {},
+    extraHeaders: HeaderMap = {},
   ): HttpResponse => ({
     ...response,
     headers: { ...response.headers, ...extraHeaders, [requestIdHeader]: requestId },
@@ -84,25 +87,34 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
       path,
       async handle(request, llm) {
         const requestId = createRequestId()
-        const { access, report, clientOf } = llm[internals]
+        const { access, bodies, report, clientOf } = llm[internals]
         const onError = (error: LlmError): string => {
           report(error)
           return renderErrorFrame(error, requestId)
         }
-        let corsHeaders: Readonly<Record<string, string>> = {}
+        let corsHeaders: HeaderMap = {}
         let client: RouteClient | undefined
-        const respond = (response: HttpResponse): HttpResponse =>
-          withHeaders(response, requestId, { ...limitHeaders(client?.limitStatus() ?? []), ...corsHeaders })
+        const respond = (response: HttpResponse, headers: HeaderMap = {}): HttpResponse =>
+          withHeaders(response, requestId, {
+            ...limitHeaders(client?.limitStatus() ?? []),
+            ...corsHeaders,
+            ...headers,
+          })
         try {
           corsHeaders = (checkOrigin ?? access.checkOrigin)(request)
           const caller = await access.authorize(request, scope)
-          client = clientOf(caller, name)
-          return respond(await handler({ request, llm: client, caller, onError }, llm))
+          const own = clientOf(caller, name)
+          client = own
+          return respond(
+            await bodies.run(request, caller.id, (request) =>
+              handler({ request, llm: own, caller, onError }, llm),
+            ),
+          )
         } catch (cause) {
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
           if (!request.signal.aborted) report(error)
-          return respond(renderError(error, requestId))
+          return respond(renderError(error, requestId), error.code === 'timeout' ? closeConnection : {})
         }
       },
     })),

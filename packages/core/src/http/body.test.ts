@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { LlmError } from '../errors.ts'
 import { parseJson, readNodeJson, readParsedBody } from './body.ts'
 
@@ -51,6 +51,18 @@ async function post(
   return { body: JSON.parse(text), reused: req.reusedSocket }
 }
 
+/** Reads the next request with an allowance, and returns the reservations. */
+function allow(maxBytes = 10_000, untilRead: () => Promise<unknown> = async () => {}) {
+  const reserved: number[] = []
+  server.removeAllListeners('request').once('request', async (req, res) => {
+    await untilRead()
+    const allowance = { maxBytes, stallTimeoutMs: 12_345, reserve: (bytes: number) => reserved.push(bytes) }
+    const read = await readNodeJson(req, limitBytes, undefined, allowance).catch(({ code }) => code)
+    res.end(JSON.stringify(read))
+  })
+  return reserved
+}
+
 /** JSON text of exactly this many bytes. */
 const jsonOf = (bytes: number): string => JSON.stringify('x'.repeat(bytes - 2))
 
@@ -78,6 +90,51 @@ test('a body over the limit is rejected by its bytes', async () => {
   const { body } = await post([jsonOf(900), jsonOf(101)])
 
   expect(body).toEqual({ code: 'too_large', message: 'The request body is larger than 1000 bytes.' })
+})
+
+test('the length of a body is reserved before it is read', async () => {
+  const reserved = allow()
+
+  await post([jsonOf(700)])
+
+  expect(reserved).toEqual([700])
+})
+
+test('a chunked body is reserved as it arrives', async () => {
+  const reserved = allow()
+
+  await post(['"', 'x'.repeat(500), '"'])
+
+  expect(reserved.reduce((sum, bytes) => sum + bytes)).toBe(502)
+})
+
+test('a body larger than the allowance is rejected and reserves nothing', async () => {
+  const reserved = allow(699)
+
+  const { body } = await post([jsonOf(700)])
+
+  expect([body, reserved]).toEqual(['too_large', []])
+})
+
+test('a body that has already arrived takes no timer', async () => {
+  const timers = vi.spyOn(globalThis, 'setTimeout')
+  onTestFinished(() => timers.mockRestore())
+  const ofStalls = () => timers.mock.calls.filter(([, ms]) => ms === 12_345).length
+
+  for (const body of [[jsonOf(700)], ['"', 'x'.repeat(500), '"'], ['']]) {
+    allow(10_000, () => new Promise(setImmediate))
+    await post(body)
+  }
+  expect(ofStalls()).toBe(0)
+
+  let send = (): void => {}
+  allow(10_000, async () => send())
+  const { port } = server.address() as AddressInfo
+  const late = request({ port, host: '127.0.0.1', method: 'POST', headers: { 'content-length': 2 } })
+  send = () => setImmediate(() => late.end('{}'))
+  late.flushHeaders()
+  await once(late, 'response')
+  expect(ofStalls()).toBeGreaterThan(0)
 })
 
 test('a body with a too large content-length is rejected before it is sent', async () => {

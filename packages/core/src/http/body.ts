@@ -1,6 +1,8 @@
 /** Reads request bodies as JSON or as raw bytes. Limits on JSON keep the event loop responsive. */
 import type { IncomingMessage } from 'node:http'
 import { invalidRequest, LlmError } from '../errors.ts'
+import type { BodyAllowance } from './message.ts'
+import { withStallTimeout } from './stall-timeout.ts'
 
 /**
  * Levels of nesting. `JSON.parse` blocks for seconds on 10 MB of nested arrays, but only for milliseconds on
@@ -13,8 +15,16 @@ const maxDepth = 128
  */
 const maxParts = 1_000_000
 
+/**
+ * Memory of a body that is read chunk by chunk, in bytes: at most 64 KiB in the stream, and a chunk of at most
+ * 64 KiB at its consumer.
+ */
+const streamBytes = 128 * 1024
+
 export interface BodySource {
   readonly chunks: AsyncIterable<Uint8Array>
+  /** Whether all bytes have arrived. Such a body cannot stall. @default false */
+  readonly isComplete?: boolean
   readonly contentLength: string | null | undefined
   readonly contentEncoding: string | null | undefined
 }
@@ -23,18 +33,22 @@ export async function readNodeJson(
   stream: IncomingMessage,
   limitBytes: number,
   defaultBody?: object,
+  allowance?: BodyAllowance,
 ): Promise<unknown> {
   try {
-    return await readJson(sourceOf(stream), limitBytes, defaultBody)
+    return await readJson(sourceOf(stream), limitBytes, defaultBody, allowance)
   } finally {
     drain(stream)
   }
 }
 
 /** Reads the body chunk by chunk, as the consumer pulls them. */
-export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Uint8Array> {
+export async function* readNodeBytes(
+  stream: IncomingMessage,
+  allowance?: BodyAllowance,
+): AsyncGenerator<Uint8Array> {
   try {
-    yield* readBytes(sourceOf(stream))
+    yield* readBytes(sourceOf(stream), allowance)
   } finally {
     drain(stream)
   }
@@ -43,6 +57,8 @@ export async function* readNodeBytes(stream: IncomingMessage): AsyncGenerator<Ui
 const sourceOf = (stream: IncomingMessage): BodySource => ({
   // Leaving the default iterator early would destroy the socket, and the response with it.
   chunks: stream.iterator({ destroyOnReturn: false }),
+  // The parser sets `complete` some steps after it has delivered the last byte.
+  isComplete: stream.complete || stream.readableLength === Number(stream.headers['content-length']),
   contentLength: stream.headers['content-length'],
   contentEncoding: stream.headers['content-encoding'],
 })
@@ -52,20 +68,38 @@ const drain = (stream: IncomingMessage): void => void stream.resume()
 
 export async function readJson(
   source: BodySource,
-  limitBytes: number,
+  bodyLimit: number,
   defaultBody?: object,
+  allowance?: BodyAllowance,
 ): Promise<unknown> {
-  if (Number(source.contentLength ?? 0) > limitBytes) throw tooLarge(limitBytes)
-  return parseJson(await concatenate(readBytes(source), limitBytes), defaultBody)
+  const limitBytes = Math.min(bodyLimit, allowance?.maxBytes ?? bodyLimit)
+  const length = parseLength(source.contentLength)
+  if (length > limitBytes) throw tooLarge(limitBytes)
+  allowance?.reserve(length)
+  return parseJson(await concatenate(source, length, limitBytes, allowance), defaultBody)
 }
 
-export async function* readBytes({ chunks, contentEncoding }: BodySource): AsyncGenerator<Uint8Array> {
+/** Reads a body of any size. Reserves memory for its buffers only. */
+export async function* readBytes(source: BodySource, allowance?: BodyAllowance): AsyncGenerator<Uint8Array> {
+  allowance?.reserve(streamBytes)
+  yield* readChunks(source, allowance)
+}
+
+/** Returns 0 without a valid `content-length`, as in a chunked body. */
+const parseLength = (header: string | null | undefined): number =>
+  /^\d+$/.test(header ?? '') ? Number(header) : 0
+
+async function* readChunks(
+  { chunks, isComplete, contentEncoding }: BodySource,
+  allowance: BodyAllowance | undefined,
+): AsyncGenerator<Uint8Array> {
   const encoding = contentEncoding ?? 'identity'
   if (encoding.toLowerCase() !== 'identity')
     throw invalidRequest(`A request body in content-encoding ${encoding} is not supported.`)
   try {
-    yield* chunks
+    yield* isComplete || !allowance ? chunks : withStallTimeout(chunks, allowance.stallTimeoutMs)
   } catch (cause) {
+    if (LlmError.is(cause)) throw cause
     throw new LlmError('invalid_request', 'The request body ended before it was complete.', {}, { cause })
   }
 }
@@ -127,12 +161,20 @@ export function parseJson(bytes: Uint8Array, defaultBody?: object): unknown {
 /** White space in JSON. */
 const whitespace = [0x20, 0x09, 0x0a, 0x0d]
 
-async function concatenate(source: AsyncIterable<Uint8Array>, limitBytes: number): Promise<Uint8Array> {
+/** @param reserved bytes that the allowance has already reserved. Further bytes are reserved as they arrive. */
+async function concatenate(
+  source: BodySource,
+  reserved: number,
+  limitBytes: number,
+  allowance: BodyAllowance | undefined,
+): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of source) {
+  for await (const chunk of readChunks(source, allowance)) {
+    const excess = length + chunk.length - Math.max(length, reserved)
     length += chunk.length
     if (length > limitBytes) throw tooLarge(limitBytes)
+    if (excess > 0) allowance?.reserve(excess)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks)

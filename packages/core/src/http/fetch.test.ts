@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { toFetchHandler } from './fetch.ts'
+import type { HttpRequest } from './message.ts'
 import { json } from './respond.ts'
 import type { RouteTable } from './route.ts'
 
@@ -95,6 +96,36 @@ test('a reader that cancels closes the source', async () => {
   await reader?.cancel()
 
   expect(closed).toBe(true)
+})
+
+async function* broken(): AsyncGenerator<string> {
+  yield 'one'
+  throw new Error('broken')
+}
+
+test.each([
+  ['ends', async function* () {}, undefined],
+  ['fails', broken, 'broken'],
+] as const)('the signal of a request aborts when its stream %s', async (_how, framesOf, error) => {
+  const signals: AbortSignal[] = []
+  const handle = async ({ signal }: HttpRequest) => {
+    signals.push(signal)
+    return { status: 200, headers: {}, body: framesOf() }
+  }
+  const routes = [{ method: 'GET' as const, path: '/stream', handle }]
+  const response = await toFetchHandler(
+    { ...table, routes },
+    { greeting: '' },
+  )(new Request('http://host/stream'))
+  const before = signals.map(({ aborted }) => aborted)
+
+  const failure = await response.text().then(
+    () => undefined,
+    (cause: Error) => cause.message,
+  )
+
+  expect([before, failure]).toEqual([[false], error])
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
 test('the bytes of a body have no limit', async () => {

@@ -26,9 +26,9 @@ export function toFetchHandler<Context>(
   const match = createMatcher(routes)
 
   return async (request) => {
-    const disconnected = new AbortController()
+    const over = new AbortController()
     const parts = {
-      signal: AbortSignal.any([request.signal, disconnected.signal]),
+      signal: AbortSignal.any([request.signal, over.signal]),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
       caller: await options.authenticate?.(request),
@@ -39,7 +39,7 @@ export function toFetchHandler<Context>(
     const { route, params } = found
     const { bodyLimit } = route
     const response = await route.handle(readFetchRequest(request, { ...parts, params, bodyLimit }), context)
-    return toResponse(response, () => disconnected.abort())
+    return toResponse(response, () => over.abort())
   }
 }
 
@@ -61,8 +61,8 @@ function readFetchRequest(
     signal,
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
-    json: (defaultBody) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody),
-    bytes: () => readBytes(sourceOf(request)),
+    json: (defaultBody, allowance) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),
+    bytes: (allowance) => readBytes(sourceOf(request), allowance),
   }
 }
 
@@ -74,23 +74,29 @@ const sourceOf = ({ body, headers }: Request): BodySource => ({
 
 async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 
-function toResponse({ status, headers, body }: HttpResponse, onCancel = (): void => {}): Response {
-  const content = body === null || typeof body === 'string' ? body : toStream(body, onCancel)
+/** @param onOver called when a stream ends, fails or is cancelled */
+function toResponse({ status, headers, body }: HttpResponse, onOver = (): void => {}): Response {
+  const content = body === null || typeof body === 'string' ? body : toStream(body, onOver)
   return new Response(content, { status, headers })
 }
 
 /** Pulls one frame at a time. Cancelling the stream does not wait for the pending frame. */
-function toStream(frames: AsyncIterable<string>, onCancel: () => void): ReadableStream<Uint8Array> {
+function toStream(frames: AsyncIterable<string>, onOver: () => void): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
     async pull(controller) {
-      const { value, done } = await iterator.next()
-      if (done) controller.close()
-      else controller.enqueue(encoder.encode(value))
+      try {
+        const { value, done } = await iterator.next()
+        if (!done) return controller.enqueue(encoder.encode(value))
+        controller.close()
+      } catch (error) {
+        controller.error(error)
+      }
+      onOver()
     },
     cancel() {
-      onCancel()
+      onOver()
       iterator.return?.().catch(() => {})
     },
   })

@@ -12,7 +12,10 @@ export interface HttpRequest {
   readonly remoteAddress: string | undefined
   /** Caller that the host app has authenticated. */
   readonly caller: Caller | undefined
-  /** Aborts when the client disconnects. It may also abort after the response is finished. */
+  /**
+   * Aborts when the client disconnects, and when a streamed response is over. It may also abort after another
+   * response is over.
+   */
   readonly signal: AbortSignal
   /** @param name in lower case */
   header(name: string): string | undefined
@@ -20,16 +23,31 @@ export interface HttpRequest {
   query(name: string): string | undefined
   /**
    * Returns the parsed JSON body, or the result of an earlier body parser. Throws an `LlmError`
-   * `too_large` or `invalid_request`.
+   * `too_large` or `invalid_request`, or an error of the allowance.
    *
    * @param defaultBody replaces an empty body; without it, an empty body is an error
+   * @param allowance limits the memory and the pauses of the body. Not used after an earlier body parser.
    */
-  json(defaultBody?: object): Promise<unknown>
+  json(defaultBody?: object, allowance?: BodyAllowance): Promise<unknown>
   /**
-   * Returns the raw body, without a size limit, for file uploads. Throws an `LlmError`
-   * `invalid_request` if the body ends early, or if a body parser has consumed it without keeping its bytes.
+   * Returns the raw body, without a size limit, for file uploads. Throws an `LlmError` `invalid_request` if
+   * the body ends early, or if a body parser has consumed it without keeping its bytes. Throws the errors of
+   * the allowance.
    */
-  bytes(): AsyncIterable<Uint8Array>
+  bytes(allowance?: BodyAllowance): AsyncIterable<Uint8Array>
+}
+
+/** What the body of one request may take. */
+export interface BodyAllowance {
+  /** Largest body that can ever be admitted, in bytes. */
+  readonly maxBytes: number
+  /** How long the client may pause before the body is complete, in ms. */
+  readonly stallTimeoutMs: number
+  /**
+   * Reserves memory before a body fills it. Throws an `LlmError` `rate_limit` if the bodies of the caller
+   * would take too much, and `overloaded` if those of all callers would.
+   */
+  reserve(bytes: number): void
 }
 
 export interface HttpResponse {

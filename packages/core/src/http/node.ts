@@ -37,11 +37,11 @@ export function readNodeRequest(
       return Array.isArray(value) ? value.join(', ') : value
     },
     query: (name) => parseQuery(req.url).get(name) ?? undefined,
-    json: async (defaultBody) =>
+    json: async (defaultBody, allowance) =>
       req.readableDidRead
         ? readParsedBody(parsedBody, req.headers['content-type'], defaultBody)
-        : readNodeJson(req, toBytes(bodyLimit), defaultBody),
-    bytes: () => (req.readableDidRead ? readParsedBytes(parsedBody) : readNodeBytes(req)),
+        : readNodeJson(req, toBytes(bodyLimit), defaultBody, allowance),
+    bytes: (allowance) => (req.readableDidRead ? readParsedBytes(parsedBody) : readNodeBytes(req, allowance)),
   }
 }
 

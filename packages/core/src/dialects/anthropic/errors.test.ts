@@ -18,6 +18,7 @@ test.each<[LlmErrorCode, number, string]>([
   ['permission', 403, 'permission_error'],
   ['quota', 400, 'invalid_request_error'],
   ['not_found', 404, 'not_found_error'],
+  ['timeout', 408, 'timeout_error'],
   ['conflict', 409, 'conflict_error'],
   ['too_large', 413, 'request_too_large'],
   ['rate_limit', 429, 'rate_limit_error'],

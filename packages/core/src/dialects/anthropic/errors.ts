@@ -77,6 +77,7 @@ const kinds = {
   // The status is not 429, since clients would then retry in vain.
   quota: [400, 'invalid_request_error'],
   not_found: [404, 'not_found_error'],
+  timeout: [408, 'timeout_error'],
   conflict: [409, 'conflict_error'],
   too_large: [413, 'request_too_large'],
   rate_limit: [429, 'rate_limit_error'],

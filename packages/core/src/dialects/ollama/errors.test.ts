@@ -19,6 +19,7 @@ test.each<[LlmErrorCode, number]>([
   ['permission', 403],
   ['quota', 429],
   ['not_found', 404],
+  ['timeout', 408],
   ['conflict', 409],
   ['too_large', 413],
   ['rate_limit', 429],

@@ -19,6 +19,7 @@ test.each<[LlmErrorCode, number, string, string | null]>([
   ['permission', 403, 'invalid_request_error', null],
   ['quota', 429, 'insufficient_quota', 'insufficient_quota'],
   ['not_found', 404, 'invalid_request_error', null],
+  ['timeout', 408, 'invalid_request_error', 'request_timeout'],
   ['conflict', 409, 'invalid_request_error', null],
   ['too_large', 413, 'invalid_request_error', 'request_too_large'],
   ['rate_limit', 429, 'requests', 'rate_limit_exceeded'],
