@@ -1,5 +1,5 @@
 /**
- * C-6: calls wait in a queue without bounds, and nobody tells their clients. A queue has a maximum length and a
+ * C-6: calls wait in a queue without bounds, and their clients learn nothing. A queue has a maximum length and a
  * maximum wait. Rejections come at once, and every call that stays is answered.
  */
 import type { RequestListener } from 'node:http'
