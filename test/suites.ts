@@ -43,6 +43,18 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'words of 30,000 letters in crashing tokenizers',
   ],
+  'test/incidents/model-input/{schemas-ended-the-engine,template-variables-blocked-the-server}.test.ts': [
+    '.ci/run',
+    'hostile constraints and template variables with the real engine',
+  ],
+  'test/incidents/process/!(balancers-reused-closed-sockets).test.ts': [
+    '.ci/run',
+    'measured: thousands of calls, two app processes, stops of model processes',
+  ],
+  'test/incidents/streams/characters-broke-between-tokens.test.ts': [
+    '.ci/run',
+    'split characters of a real model',
+  ],
   'test/keys/revoked.test.ts': ['.ci/run', 'revocation across processes, seconds of waiting'],
   'test/packaging/!(start).test.ts': ['.ci/run', 'installs packages from a registry'],
   'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
@@ -128,6 +140,16 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'random',
     tries: '26 prompt lengths, 50 conversations, 48 seeds, 48 prompts',
     sample: '8, 10, 12 and 8',
+  },
+  'test/incidents/process/stopping-during-decode-hung.test.ts': {
+    part: 'kills',
+    tries: '200 stops during an answer',
+    sample: '10',
+  },
+  'test/incidents/process/two-apps-lost-each-others-rows.test.ts': {
+    part: 'storms',
+    tries: '4,000 calls of each of two processes, in SQLite and PostgreSQL',
+    sample: '1,000',
   },
   'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '12' },
   'test/registry/kills.test.ts': {

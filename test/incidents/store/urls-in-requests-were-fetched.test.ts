@@ -1,0 +1,62 @@
+/** A-8: servers fetched the URLs of images and model galleries without a check, also inside their network. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../../support/empty-folder.ts'
+import { SmallRegistry } from '../../support/registry.ts'
+import { serveScripted } from '../../support/served.ts'
+
+const models = emptyFolder()
+const secretFile = join(models, 'secret.png')
+let inside: SmallRegistry
+beforeAll(async () => {
+  inside = await SmallRegistry.start()
+  writeFileSync(secretFile, 'secret')
+})
+afterAll(() => inside.close())
+
+const say = (content: unknown) => ({ model: 'tiny', messages: [{ role: 'user', content }] })
+
+test('images by URL are rejected in every API without a request, also local files and large data', async () => {
+  const { engine, post } = await serveScripted(models)
+  const urls = [
+    `${inside.url}/latest/meta-data`,
+    'http://169.254.169.254/latest/meta-data',
+    `file://${secretFile}`,
+    `data:image/png;base64,${'A'.repeat(5_000_000)}`,
+  ]
+
+  for (const url of urls) {
+    const bodies: readonly [path: string, body: object][] = [
+      ['/v1/chat/completions', say([{ type: 'image_url', image_url: { url } }])],
+      [
+        '/v1/responses',
+        { model: 'tiny', input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] },
+      ],
+      ['/v1/messages', { ...say([{ type: 'image', source: { type: 'url', url } }]), max_tokens: 5 }],
+      ['/v1/messages', { ...say([{ type: 'document', source: { type: 'url', url } }]), max_tokens: 5 }],
+      ['/api/chat', { model: 'tiny', messages: [{ role: 'user', content: 'Look.', images: [url] }] }],
+      ['/api/generate', { model: 'tiny', prompt: 'Look.', images: [url] }],
+    ]
+    for (const [path, body] of bodies) {
+      const response = await post(path, body)
+      const text = await response.text()
+      expect([path, url.slice(0, 40), response.status]).toEqual([path, url.slice(0, 40), 400])
+      expect(text).not.toContain('secret"')
+      // The error does not repeat the data.
+      expect(text.length).toBeLessThan(2_000)
+    }
+  }
+  expect(inside.requests).toEqual([])
+  expect(engine.requests).toEqual([])
+})
+
+test('a model is not created from a URL or a local path', async () => {
+  const { post } = await serveScripted(models, { scopes: ['inference', 'models'] })
+
+  for (const from of [`${inside.url}/model.gguf`, `file://${secretFile}`, secretFile, './secret.png']) {
+    const response = await post('/api/create', { model: 'made', from, stream: false })
+    expect([from, response.status]).toEqual([from, expect.toBeOneOf([400, 403, 404])])
+  }
+  expect(inside.requests).toEqual([])
+})
