@@ -43,9 +43,13 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'words of 30,000 letters in crashing tokenizers',
   ],
-  'test/incidents/model-input/{schemas-ended-the-engine,template-variables-blocked-the-server}.test.ts': [
+  'test/incidents/{access/one-header,store/a-name,streams/model-output}*.test.ts': [
     '.ci/run',
-    'hostile constraints and template variables with the real engine',
+    'each API with each restriction, resolver and SDK',
+  ],
+  'test/incidents/model-input/{empty,schemas,template-variables}*.test.ts': [
+    '.ci/run',
+    'hostile bodies for every route, hostile constraints with the real engine',
   ],
   'test/incidents/process/!(balancers-reused-closed-sockets).test.ts': [
     '.ci/run',

@@ -11,8 +11,6 @@ export interface Incident {
 
 export type Answer =
   | { readonly tests: readonly Proof[] }
-  /** The reason why the incident cannot happen here. */
-  | { readonly notApplicable: string }
   /** The capability that brings the test, since only this capability makes the incident possible. */
   | { readonly due: 'message batches' | 'console' }
 

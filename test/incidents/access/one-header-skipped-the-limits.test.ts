@@ -84,7 +84,7 @@ test.each(Object.entries(restrictions))(
 )
 
 /** Anthropic's API has its own status for spending limits. */
-const statusesOf = (status: number): readonly number[] => (status === 429 ? [429, 400] : [status])
+const statusesOf = (status: number): number[] => (status === 429 ? [429, 400] : [status])
 
 test('two different keys, or one key beside a wrong one, get a 401', async () => {
   const [one, other] = [await keyOf({}), await keyOf({})]

@@ -8,6 +8,8 @@ import { listen } from '../../support/listen.ts'
 import { chats, post } from '../../support/served.ts'
 
 const models = emptyFolder()
+/** Routes for accounts at ollama.com. As in an Ollama without account, each has one fixed error. */
+const accounts = ['/api/me', '/api/signout', '/api/user/keys/:key']
 const digest = `sha256:${'0'.repeat(64)}`
 
 const bodies = [
@@ -41,7 +43,7 @@ test('every route answers every such body below 500, and the server answers the 
   let asked = 0
   for (const [index, { routes }] of tables.entries())
     for (const { method, path } of routes) {
-      if (method === 'OPTIONS' || method === 'GET') continue
+      if (method === 'OPTIONS' || method === 'GET' || accounts.includes(path)) continue
       const at = path.replace(':digest', digest).replace(/[:*]\w+/, 'x')
       const answers = bodies.map(async (body) => {
         const response = await fetch(`${servers[index]?.url}${at}`, {

@@ -43,7 +43,9 @@ test('only model processes and their workers are started', () => {
 })
 
 test('only the registry sends requests', () => {
-  expect(matching(/(?<![.\w])fetch\(|https?\.(request|get)\(|from 'undici'|import\('undici'\)/)).toEqual([
-    'core/src/models/registry/guarded-fetch.ts',
-  ])
+  expect(
+    matching(
+      /(await|return|=|=>) fetch\(|globalThis\.fetch|https?\.(request|get)\(|from 'undici'|import\('undici'\)/,
+    ),
+  ).toEqual(['core/src/models/registry/guarded-fetch.ts'])
 })

@@ -53,14 +53,17 @@ test(`core and all adapters have at most ${most} dependencies, direct and indire
   expect([...installed].filter((path) => packages[path]?.hasInstallScript)).toEqual([])
 })
 
+/** npm leaves out the address of this registry. */
+const npmRegistry = 'https://registry.npmjs.org/'
+
 test('every locked package comes from the npm registry, with its hash, and none is known for telemetry', () => {
   const others = Object.entries(packages).filter(
     ([path, { link }]) => path.includes('node_modules/') && !link,
   )
 
   expect(others.length).toBeGreaterThan(100)
-  for (const [path, { resolved, integrity }] of others) {
-    expect([path, resolved]).toEqual([path, expect.stringMatching(/^https:\/\/registry\.npmjs\.org\//)])
+  for (const [path, { resolved = npmRegistry, integrity }] of others) {
+    expect(resolved, path).toContain(npmRegistry)
     expect([path, integrity]).toEqual([path, expect.stringMatching(/^sha(512|1)-/)])
     expect(path).not.toMatch(/scarf|swagger-ui-dist/)
   }
