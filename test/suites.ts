@@ -153,7 +153,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/incidents/process/two-apps-lost-each-others-rows.test.ts': {
     part: 'storms',
     tries: '4,000 calls of each of two processes, in SQLite and PostgreSQL',
-    sample: '1,000',
+    sample: '400',
   },
   'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '12' },
   'test/registry/kills.test.ts': {
