@@ -21,7 +21,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/prompts.test.ts': ['npm test', 'chat templates and raw prompts'],
   'test/local-engine/queue.test.ts': ['npm test', 'turns and time limit of queued calls'],
   'test/local-engine/tools.test.ts': ['npm test', 'tool calls'],
-  'test/incidents/one-caller-reloaded-the-model-for-all.test.ts': [
+  'test/incidents/tenants/one-caller-reloaded-the-model-for-all.test.ts': [
     'npm test',
     'load options of callers without the scope models, minimum time between reloads',
   ],
@@ -39,7 +39,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/clients/*.test.ts': ['.ci/run', 'every SDK against every mount; Python needs a package index'],
   'test/fuzz/*.test.ts': ['.ci/run', 'random requests and GGUF files'],
   'test/grammar/random-schemas.test.ts': ['.ci/run', 'random schemas, a sample'],
-  'test/incidents/one-long-word-ended-every-stream.test.ts': [
+  'test/incidents/model-input/one-long-word-ended-every-stream.test.ts': [
     '.ci/run',
     'words of 30,000 letters in crashing tokenizers',
   ],

@@ -200,6 +200,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       '%s is rejected, and eight streams of another model finish',
     ],
     ['packages/core/src/grammar/gbnf/check.test.ts', 'rejects %j: %s'],
+    [
+      'test/incidents/model-input/one-long-word-ended-every-stream.test.ts',
+      'a word of 30,000 letters is counted, tokenized and answered, and other answers go on',
+    ],
   ),
   'B-6': tested(
     'Parts of a schema that the engine does not support were dropped without an error.',
@@ -315,8 +319,8 @@ export const incidents: Readonly<Record<string, Incident>> = {
   'C-6': tested(
     'Queues grew without a limit.',
     [
-      'test/local-engine/faults.test.ts',
-      'of 520 concurrent calls, 512 succeed and 8 are rejected as overloaded',
+      'test/incidents/tenants/queued-calls-waited-without-end.test.ts',
+      'of 5,000 calls at once, 576 are answered in turn, and the others are rejected at once',
     ],
     ['test/conformance/faults.ts', 'a full queue is an error with `retry-after`'],
     [
@@ -331,6 +335,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
   'C-7': due('Batches made other calls slow, and were removed.', 'message batches'),
   'C-8': tested(
     'Clients that read or write slowly took all connections and memory.',
+    [
+      'test/incidents/tenants/slow-bodies-held-memory-and-sockets.test.ts',
+      'slow bodies of many callers leave room for a small request of another one',
+    ],
     ['test/conformance/faults.ts', 'a slow reader gets the whole answer and does not delay other calls'],
     [
       'test/robustness/clients.test.ts',

@@ -8,8 +8,8 @@ import type { Engine } from '@modelmount/core/engine'
 import { toFetchHandler, toNodeHandler } from '@modelmount/core/http'
 import { type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { emptyFolder } from '../support/empty-folder.ts'
-import { listen } from '../support/listen.ts'
+import { emptyFolder } from '../../support/empty-folder.ts'
+import { listen } from '../../support/listen.ts'
 
 const models = emptyFolder()
 const soon = { timeout: 5_000, interval: 5 }

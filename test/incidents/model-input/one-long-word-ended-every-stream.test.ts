@@ -1,4 +1,4 @@
-// B-5: a text crashes native code (llama.cpp#25308, std::regex), and with it end the answers of all callers.
+/** B-5: a text crashes native code (llama.cpp#25308, std::regex), and with it end the answers of all callers. */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,9 +7,9 @@ import type { GenerateEvent } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { forgedEmbedder, forgedPreTokenizer, forgedRanker } from '../support/forgeries.ts'
-import { type Listening, listen } from '../support/listen.ts'
-import { childrenOf, hasProc } from '../support/processes.ts'
+import { forgedEmbedder, forgedPreTokenizer, forgedRanker } from '../../support/forgeries.ts'
+import { type Listening, listen } from '../../support/listen.ts'
+import { childrenOf, hasProc } from '../../support/processes.ts'
 
 /** `regex` and others split words with std::regex. `spaces` aborts on two spaces: its vocabulary has spaces. */
 const models = {

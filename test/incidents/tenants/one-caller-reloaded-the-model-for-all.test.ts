@@ -6,8 +6,8 @@
 import { type Caller, createLlm, type Llm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { emptyFolder } from '../support/empty-folder.ts'
-import { type Listening, listen } from '../support/listen.ts'
+import { emptyFolder } from '../../support/empty-folder.ts'
+import { type Listening, listen } from '../../support/listen.ts'
 
 const contextSize = 256
 const models = emptyFolder()

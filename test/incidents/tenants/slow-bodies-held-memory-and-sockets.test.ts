@@ -16,11 +16,11 @@ import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { internals } from '../../packages/core/src/llm.ts'
-import { emptyFolder } from '../support/empty-folder.ts'
-import { fetchHandler } from '../support/fetch.ts'
-import { listen } from '../support/listen.ts'
-import { nestHandler } from '../support/nest.ts'
+import { internals } from '../../../packages/core/src/llm.ts'
+import { emptyFolder } from '../../support/empty-folder.ts'
+import { fetchHandler } from '../../support/fetch.ts'
+import { listen } from '../../support/listen.ts'
+import { nestHandler } from '../../support/nest.ts'
 
 const soon = { timeout: 5_000, interval: 5 }
 const kb = 1_024
