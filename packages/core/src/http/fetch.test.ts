@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { toFetchHandler } from './fetch.ts'
 import type { HttpRequest } from './message.ts'
 import { json } from './respond.ts'
-import type { RouteTable } from './route.ts'
+import type { Route, RouteTable } from './route.ts'
 
 const table: RouteTable<{ greeting: string }> = {
   routes: [
@@ -126,6 +126,35 @@ test.each([
 
   expect([before, failure]).toEqual([[false], error])
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
+})
+
+test('disconnect() breaks the stream, closes the source, and aborts the signal', async () => {
+  let request: HttpRequest | undefined
+  let closed = false
+  async function* frames(): AsyncGenerator<string> {
+    try {
+      for (;;) yield 'more '
+    } finally {
+      closed = true
+    }
+  }
+  const handle: Route<{ greeting: string }>['handle'] = async (received) => {
+    request = received
+    return { status: 200, headers: {}, body: frames() }
+  }
+  const routes = [{ method: 'GET' as const, path: '/stream', handle }]
+  const response = await toFetchHandler(
+    { ...table, routes },
+    { greeting: '' },
+  )(new Request('http://host/stream'))
+  const reader = response.body?.getReader()
+  await reader?.read()
+
+  request?.disconnect?.()
+
+  await expect(reader?.read()).rejects.toMatchObject({ name: 'AbortError' })
+  expect(request?.signal.aborted).toBe(true)
+  expect(closed).toBe(true)
 })
 
 test('the bytes of a body have no limit', async () => {

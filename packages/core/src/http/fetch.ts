@@ -29,6 +29,7 @@ export function toFetchHandler<Context>(
     const over = new AbortController()
     const parts = {
       signal: AbortSignal.any([request.signal, over.signal]),
+      disconnect: () => over.abort(),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
       caller: await options.authenticate?.(request),
@@ -39,26 +40,26 @@ export function toFetchHandler<Context>(
     const { route, params } = found
     const { bodyLimit } = route
     const response = await route.handle(readFetchRequest(request, { ...parts, params, bodyLimit }), context)
-    return toResponse(response, () => over.abort())
+    return toResponse(response, over)
   }
 }
 
-interface FetchRequestParts extends Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> {
+type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> &
+  Required<Pick<HttpRequest, 'disconnect'>>
+
+interface FetchRequestParts extends PassedParts {
   readonly params?: HttpRequest['params']
   readonly bodyLimit?: ByteSize | undefined
 }
 
 function readFetchRequest(
   request: Request,
-  { path, params = {}, remoteAddress, caller, signal, bodyLimit = defaultBodyLimit }: FetchRequestParts,
+  { params = {}, bodyLimit = defaultBodyLimit, ...parts }: FetchRequestParts,
 ): HttpRequest {
   return {
+    ...parts,
     method: request.method,
-    path,
     params,
-    remoteAddress,
-    caller,
-    signal,
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
     json: (defaultBody, allowance) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),
@@ -74,17 +75,25 @@ const sourceOf = ({ body, headers }: Request): BodySource => ({
 
 async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 
-/** @param onOver called when a stream ends, fails or is cancelled */
-function toResponse({ status, headers, body }: HttpResponse, onOver = (): void => {}): Response {
-  const content = body === null || typeof body === 'string' ? body : toStream(body, onOver)
+/** @param over aborted when the stream is over; if other code aborts it, the stream breaks */
+function toResponse({ status, headers, body }: HttpResponse, over = new AbortController()): Response {
+  const content = body === null || typeof body === 'string' ? body : toStream(body, over)
   return new Response(content, { status, headers })
 }
 
 /** Pulls one frame at a time. Cancelling the stream does not wait for the pending frame. */
-function toStream(frames: AsyncIterable<string>, onOver: () => void): ReadableStream<Uint8Array> {
+function toStream(frames: AsyncIterable<string>, over: AbortController): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
+    start(controller) {
+      const { signal } = over
+      const close = (): void => {
+        controller.error(signal.reason) // Does nothing if the stream has ended or the client has cancelled it.
+        iterator.return?.().catch(() => {})
+      }
+      signal.addEventListener('abort', close, { once: true })
+    },
     async pull(controller) {
       try {
         const { value, done } = await iterator.next()
@@ -93,11 +102,8 @@ function toStream(frames: AsyncIterable<string>, onOver: () => void): ReadableSt
       } catch (error) {
         controller.error(error)
       }
-      onOver()
+      over.abort()
     },
-    cancel() {
-      onOver()
-      iterator.return?.().catch(() => {})
-    },
+    cancel: () => over.abort(),
   })
 }

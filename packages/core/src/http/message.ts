@@ -17,6 +17,8 @@ export interface HttpRequest {
    * response is over.
    */
   readonly signal: AbortSignal
+  /** Closes the connection. Called when the client does not read a stream. */
+  readonly disconnect?: () => void
   /** @param name in lower case */
   header(name: string): string | undefined
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */

@@ -437,6 +437,36 @@ test('frames pause when the client stops reading, and end when it disconnects', 
   expect(made).toBeLessThan(100)
 })
 
+test('disconnect() closes the connection of a client that does not read, and ends the frames', async () => {
+  const arrived = happening()
+  const ended = happening()
+  const requests: HttpRequest[] = []
+  const url = await listen((req, res) => {
+    async function* frames(): AsyncGenerator<string> {
+      try {
+        for (;;) {
+          yield 'x'.repeat(1_000_000)
+          arrived.happen()
+        }
+      } finally {
+        ended.happen()
+      }
+    }
+    requests.push(readNodeRequest(req, res, { path: '/' }))
+    void writeNodeResponse({ status: 200, headers: {}, body: frames() }, res)
+  })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').pause()
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await arrived.happened
+
+  requests[0]?.disconnect?.()
+  await ended.happened
+  await once(socket.resume(), 'close')
+
+  expect(requests[0]?.signal.aborted).toBe(true)
+})
+
 test('frames end if the client disconnected before the first frame', async () => {
   const arrived = happening()
   const ended = happening()

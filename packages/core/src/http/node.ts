@@ -32,6 +32,7 @@ export function readNodeRequest(
     remoteAddress: req.socket.remoteAddress,
     caller,
     signal: createDisconnectSignal(res),
+    disconnect: () => void res.destroy(),
     header: (name) => {
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
