@@ -7,6 +7,7 @@ import { openMetering } from './accounts/usage/open-metering.ts'
 import type { CallOptions } from './calls/call.ts'
 import { createChat } from './calls/chat.ts'
 import { CallerClient, type ClientParts } from './calls/client.ts'
+import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import type { Engine } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
@@ -80,7 +81,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       access,
       bodies: new BodyBudget(resolved.bodies),
       report,
-      clientOf: (caller, dialect) => new CallerClient(parts, { caller, dialect, isRequest: true }),
+      clientOf: (caller, dialect, disconnect) =>
+        new CallerClient(parts, { caller, dialect, disconnect, isRequest: true }),
     },
   }
 }
@@ -116,7 +118,7 @@ async function openAccounts(
 
 const createPipeline = (
   engine: Engine,
-  { local, logger, queue }: Resolved,
+  { local, logger, queue, outputBuffer }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
 ): CallPipeline =>
   new CallPipeline(
@@ -126,6 +128,7 @@ const createPipeline = (
       keys: database && keys,
       maxContextSize: local.maxContextSize,
     }),
+    new OutputBudget(outputBuffer),
   )
 
 const createCallerLimits = (limiter: RateLimiter, subjects: CallerSubjects): CallerLimits => ({

@@ -85,6 +85,11 @@ export interface LlmInternals {
   readonly bodies: BodyBudget
   /** Logs an error that no client can correct. */
   report(error: LlmError): void
-  /** Creates the client of one request. @param caller a validated caller */
-  clientOf(caller: Caller, dialect: string): RouteClient
+  /**
+   * Creates the client of one request.
+   *
+   * @param caller a validated caller
+   * @param disconnect closes the connection, if the client does not read its answer
+   */
+  clientOf(caller: Caller, dialect: string, disconnect?: () => void): RouteClient
 }

@@ -43,6 +43,7 @@ test('without options and environment variables, all defaults apply', () => {
     },
     queue: { permits: 8, maxQueued: 512, timeoutMs: 300_000 },
     bodies: { maxBytes: 1_073_741_824, maxBytesPerCaller: 268_435_456, stallTimeoutMs: 60_000 },
+    outputBuffer: { callerBytes: 16 * 1024 ** 2, totalBytes: 128 * 1024 ** 2, stallMs: 60_000 },
     logger: undefined,
   })
 })

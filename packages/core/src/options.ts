@@ -21,6 +21,11 @@ import {
 } from './options/metering.ts'
 import { type AdaptedModel, type ModelLocations, resolveModels } from './options/models.ts'
 import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
+import {
+  type OutputBufferOptions,
+  type ResolvedOutputBufferOptions,
+  resolveOutputBufferOptions,
+} from './options/output-buffer.ts'
 import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 
@@ -85,6 +90,9 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** How long usage is stored. */
   usage?: UsageOptions | undefined
 
+  /** Output that readers have not taken yet. */
+  outputBuffer?: OutputBufferOptions | undefined
+
   /**
    * Receives errors that no client can correct. A pino logger fits without a wrapper.
    *
@@ -103,6 +111,7 @@ export interface ResolvedOptions {
   readonly metering: ResolvedMeteringOptions
   readonly queue: ResolvedQueueOptions | undefined
   readonly bodies: ResolvedBodyOptions
+  readonly outputBuffer: ResolvedOutputBufferOptions
   readonly logger: Logger | undefined
 }
 
@@ -128,6 +137,7 @@ export function resolveOptions(
     'bodies',
     'spendingWarnings',
     'usage',
+    'outputBuffer',
     'logger',
   ])
   checkMethods('engine', options.engine, [
@@ -164,6 +174,7 @@ export function resolveOptions(
     metering: resolveMeteringOptions(options),
     queue,
     bodies: resolveBodyOptions(options.bodies),
+    outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     logger: options.logger,
   }
 }

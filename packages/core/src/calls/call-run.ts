@@ -1,18 +1,24 @@
 /** Runs the steps of one call. A call with several prompts has one part per answer. */
+import { addUsage, type CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus } from '../accounts/usage/ledger.ts'
-import { addUsage, type TokenUsage } from '../engine/events.ts'
 import type { Call, CallEnd } from './call.ts'
 import { serverClosing } from './call.ts'
+import type { CallReader } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
 
-export class CallRun {
+export class CallRun implements CallReader {
   readonly call: Call
+  unreadBytes = 0
+  activeAtTick = 0
   readonly #steps: readonly CallStep[]
   readonly #partCount: number
   readonly #onOver: (run: CallRun) => void
   readonly #startedAt = performance.now()
-  readonly #usages: (TokenUsage | undefined)[]
+  readonly #usages: (CallUsage | undefined)[]
   readonly #hasEnded: boolean[]
+  /** Number of parts that the engine has not finished. */
+  #generating: number
+  #release: Promise<unknown> | undefined
   readonly #clientSignal: AbortSignal
   readonly #onAbort: (() => void) | undefined
   #entered = 0
@@ -23,6 +29,7 @@ export class CallRun {
     this.call = call
     this.#steps = steps
     this.#partCount = partCount
+    this.#generating = partCount
     this.#usages = new Array(partCount)
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
@@ -32,6 +39,10 @@ export class CallRun {
     if (partCount === 1) return
     this.#onAbort = () => void this.#finish('aborted')
     this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  get callerId(): string {
+    return this.call.caller?.id ?? ''
   }
 
   /**
@@ -72,7 +83,8 @@ export class CallRun {
       : (requested ?? Math.floor(maxOutputTokens / this.#partCount))
   }
 
-  onUsage(part: number, usage: TokenUsage): void {
+  /** @param usage may change until the part ends */
+  onUsage(part: number, usage: CallUsage): void {
     this.#usages[part] = usage
     if (this.call.isOver) return
     const sum = this.#usage ?? usage
@@ -80,10 +92,22 @@ export class CallRun {
   }
 
   /**
+   * The engine has finished a part, whose reader may be slower. With the last part, or with the first one that
+   * fails, the call stops using the engine.
+   */
+  onGenerated(part: number, usage: CallUsage | undefined, hasFailed: boolean): void {
+    if (usage) this.#usages[part] = usage
+    this.#generating = hasFailed ? 0 : this.#generating - 1
+    if (this.#generating > 0 || this.#release || this.call.isOver) return
+    const sum = this.#usage
+    this.#release = Promise.all(this.#steps.map((step) => step.onGenerated?.(this.call, sum)))
+  }
+
+  /**
    * Ends a part. The call ends with its last part, or with the first part that fails or is aborted. Never
    * rejects.
    */
-  async settle(part: number, usage: TokenUsage | undefined, status: CallStatus): Promise<void> {
+  async settle(part: number, usage: CallUsage | undefined, status: CallStatus): Promise<void> {
     if (this.#hasEnded[part]) return this.#end
     this.#hasEnded[part] = true
     if (usage) this.#usages[part] = usage
@@ -126,7 +150,7 @@ export class CallRun {
     if (this.#onAbort) this.#clientSignal.removeEventListener('abort', this.#onAbort)
     const end = this.#callEnd(status)
     const entered = this.#steps.slice(0, this.#entered).reverse()
-    await Promise.all(entered.map((step) => step.after?.(this.call, end)))
+    await Promise.all([this.#release, ...entered.map((step) => step.after?.(this.call, end))])
     this.#onOver(this)
   }
 
@@ -134,7 +158,7 @@ export class CallRun {
     return { usage: this.#usage, status, durationMs: performance.now() - this.#startedAt }
   }
 
-  get #usage(): TokenUsage | undefined {
+  get #usage(): CallUsage | undefined {
     if (this.#partCount === 1) return this.#usages[0]
     return this.#usages.reduce(
       (sum, usage) => (sum && usage ? addUsage(sum, usage) : (sum ?? usage)),

@@ -1,9 +1,9 @@
 /** The state of one call: the requests of the caller, and the results of the steps. */
 import { nanoid } from 'nanoid'
 import type { Caller } from '../accounts/auth/caller.ts'
+import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus, CreditReservation, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
-import type { TokenUsage } from '../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
@@ -61,7 +61,7 @@ export interface ModelRequest {
 /** How a call ended. Steps receive it in `after`. */
 export interface CallEnd {
   /** Undefined if the model has evaluated nothing. */
-  readonly usage: TokenUsage | undefined
+  readonly usage: CallUsage | undefined
   readonly status: CallStatus
   readonly durationMs: number
 }
@@ -75,6 +75,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
+  /** Closes the connection of a client that does not read its answer. Absent for calls of the app. */
+  readonly disconnect?: (() => void) | undefined
 }
 
 const noLimits: readonly LimitStatus[] = []
@@ -90,6 +92,7 @@ export class Call {
   readonly isBatch: boolean
   readonly isBackground: boolean
   readonly findModel: CallSettings['findModel']
+  readonly disconnect: CallSettings['disconnect']
   readonly #onLimits: CallSettings['onLimits']
 
   /**
@@ -127,11 +130,6 @@ export class Call {
   endReason: LlmError | undefined
   /** Whether the call has begun to use the engine. From then on it counts as a request, even if it fails. */
   hasStarted = false
-  /**
-   * Whether tokens are counted for limits or spending. If so, the engine stops generating while 64 tokens are
-   * unread.
-   */
-  isMetered = false
   /** Whether the call has ended. Later usage is not charged. */
   isOver = false
   /**
@@ -152,6 +150,7 @@ export class Call {
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''
     this.findModel = settings.findModel
+    this.disconnect = settings.disconnect
     this.#onLimits = settings.onLimits
   }
 

@@ -1,8 +1,8 @@
 /** `llm.chat()`: turns a prompt into a request, and events into text. */
+import { setMaxListeners } from 'node:events'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { collect, type GenerateResult } from '../engine/events.ts'
 import type { GenerateRequest, Message, Sampling } from '../engine/request.ts'
-import { readAhead } from '../util/read-ahead.ts'
 import type { LlmClient, ModelOptional } from './client.ts'
 import type { Generation } from './generation.ts'
 
@@ -68,14 +68,51 @@ function toChatRequest(
   }
 }
 
-/** Yields the text of an answer. The engine stops generating when the reader stops reading. */
-const streamText = (
+/**
+ * Returns the text of an answer, in pieces. The answer begins at the first pull. It is cancelled when the
+ * reader stops or the signal aborts, even during a pull.
+ */
+function streamText(
   start: (signal: AbortSignal) => Promise<Generation>,
-  signal: AbortSignal = new AbortController().signal,
-): AsyncIterable<string> =>
-  readAhead(signal, async (push, stopped) => {
-    for await (const event of await start(stopped)) if (event.type === 'text') push(event.text)
-  })
+  signal: AbortSignal | undefined,
+): AsyncIterableIterator<string> {
+  const controller = new AbortController()
+  const pieces = readPieces(start, signal, controller)
+  return {
+    [Symbol.asyncIterator]() {
+      return this
+    },
+    next: () => pieces.next(),
+    return: () => {
+      // A generator alone would not stop before the pull that it waits for.
+      controller.abort()
+      return pieces.return(undefined)
+    },
+  }
+}
+
+/** @param controller aborted when the answer ends, and when `signal` aborts */
+async function* readPieces(
+  start: (signal: AbortSignal) => Promise<Generation>,
+  signal: AbortSignal | undefined,
+  controller: AbortController,
+): AsyncGenerator<string, undefined> {
+  const abort = (): void => controller.abort()
+  if (signal) {
+    // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
+    setMaxListeners(0, signal)
+    if (signal.aborted) return
+    signal.addEventListener('abort', abort, { once: true })
+  }
+  try {
+    for await (const event of await start(controller.signal)) if (event.type === 'text') yield event.text
+  } catch (cause) {
+    if (!controller.signal.aborted) throw cause
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    abort()
+  }
+}
 
 function toMessages(input: ChatPrompt): readonly Message[] {
   const messages = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input

@@ -80,6 +80,8 @@ export interface ClientScope {
   readonly dialect?: string | undefined
   /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
   readonly isRequest?: boolean
+  /** Closes the connection of a client that does not read its answer. */
+  readonly disconnect?: (() => void) | undefined
 }
 
 export class CallerClient implements RouteClient {
@@ -229,11 +231,12 @@ export class CallerClient implements RouteClient {
     requests: readonly Request[],
     { signal = new AbortController().signal, background, batch, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect } = this.#scope
+    const { caller, dialect, disconnect } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, findModel: this.#findModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
+      ...(disconnect && { disconnect }),
       ...(background && { background }),
       ...(batch && { batch }),
     }

@@ -1,17 +1,16 @@
 /** One call that generates answers to several prompts. */
-import type { Engine } from '../engine/engine.ts'
 import type { GenerateRequest } from '../engine/request.ts'
-import type { CallRun } from './call-run.ts'
 import { type Generation, openGeneration } from './generation.ts'
+import type { GenerationSettings } from './generation-events.ts'
+
+type GroupSettings = Pick<GenerationSettings, 'engine' | 'budget' | 'run'>
 
 export class GenerationGroup {
-  readonly #engine: Engine
-  readonly #run: CallRun
+  readonly #settings: GroupSettings
   readonly #isStream: boolean
 
-  constructor(engine: Engine, run: CallRun, isStream: boolean) {
-    this.#engine = engine
-    this.#run = run
+  constructor(settings: GroupSettings, isStream: boolean) {
+    this.#settings = settings
     this.#isStream = isStream
   }
 
@@ -21,13 +20,33 @@ export class GenerationGroup {
    * @param signal aborts this answer only; the signal of the call aborts all answers
    */
   start(index: number, signal?: AbortSignal): Promise<Generation> {
-    const { call } = this.#run
-    const request = call.requests[index] as GenerateRequest
+    const { call } = this.#settings.run
+    return this.#open(index, signal ? AbortSignal.any([signal, call.signal]) : call.signal)
+  }
+
+  /**
+   * Starts all answers in order. Each one starts when the engine has finished the previous one, however slowly
+   * that is read. Read them in order, too.
+   */
+  startInOrder(): readonly Promise<Generation>[] {
+    const { call } = this.#settings.run
+    let previous: Promise<void> = Promise.resolve()
+    return call.requests.map((_, index) => {
+      let onGenerated: () => void = () => {}
+      const generated = new Promise<void>((resolve) => {
+        onGenerated = resolve
+      })
+      const started = previous.then(() => this.#open(index, call.signal, onGenerated))
+      started.catch(() => {}) // The reader reports the error.
+      previous = generated
+      return started
+    })
+  }
+
+  #open(index: number, signal: AbortSignal, onGenerated?: () => void): Promise<Generation> {
+    const request = this.#settings.run.call.requests[index] as GenerateRequest
     return openGeneration(
-      {
-        ...{ engine: this.#engine, run: this.#run, part: index, request },
-        signal: signal ? AbortSignal.any([signal, call.signal]) : call.signal,
-      },
+      { ...this.#settings, part: index, request, signal, ...(onGenerated && { onGenerated }) },
       this.#isStream,
     )
   }

@@ -2,6 +2,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
+import { pacedEngine } from '../../../../test/support/paced-engine.ts'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { createLlm } from '../create-llm.ts'
 import type { GenerateEvent } from '../engine/events.ts'
@@ -30,6 +31,10 @@ async function start(options: LlmOptions = {}): Promise<{ llm: Llm; engine: Scri
   opened.push(llm)
   return { llm, engine }
 }
+
+/** An engine whose answers of more than a token wait until the test allows their events. */
+const slowEngine = (words: number) =>
+  pacedEngine(scriptedEngine(Array<string>(words).fill('word ')), ({ maxTokens }) => maxTokens === undefined)
 
 async function read(llm: Llm, caller: Caller, more: Partial<GenerateRequest> = {}, signal = live()) {
   const generation = await llm.generate(asked(more), { signal, caller })
@@ -71,18 +76,23 @@ describe('limits', () => {
   })
 
   test('count tokens while an answer is generated, not only when it ends', async () => {
-    const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
+    const engine = slowEngine(3_000)
+    const { llm } = await start({ engine })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 5_000 } }
     const left = async (): Promise<number> => {
       const { generation } = await read(llm, caller, { maxTokens: 0 })
       return generation.limits[0]?.remaining ?? 0
     }
-    const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
+    engine.allow(1)
+    const long = (await llm.generate(asked(), { signal: live(), caller, stream: true }))[
+      Symbol.asyncIterator
+    ]()
+    await long.next()
     const readOn = async (events: number): Promise<void> => {
+      engine.allow(events)
       for (let count = 0; count < events; count++) await long.next()
     }
-    // Reads the `start` event and the 1,024 reserved output tokens.
-    await readOn(1 + 1_024)
+    await readOn(1_024)
     const before = await left()
     // The reservation has 5 input tokens, but the prompt has 1. So the fifth token exceeds the reservation.
     await readOn(5)
@@ -100,12 +110,15 @@ describe('limits', () => {
   })
 
   test('reject other calls while a long answer uses up the tokens, and are exact when it ends', async () => {
-    const { llm } = await start({ engine: scriptedEngine(Array<string>(3_000).fill('word ')) })
+    const engine = slowEngine(3_000)
+    const { llm } = await start({ engine })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_100 } }
+    engine.allow(1_200)
     const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
     for (let count = 0; count < 1_200; count++) await long.next()
 
     const during = await errorOf(read(llm, caller, { maxTokens: 1 }))
+    engine.allow(3_000)
     for (;;) if ((await long.next()).done) break
     const after = await errorOf(read(llm, caller, { maxTokens: 1 }))
 
@@ -121,17 +134,21 @@ describe('limits', () => {
     const database = `${await mkdtemp(join(tmpdir(), 'limits-'))}/limits.db`
     const beside = await openDatabase(database)
     const errors: unknown[] = []
+    const engine = slowEngine(1_500)
     const { llm } = await start({
-      engine: scriptedEngine(Array<string>(1_500).fill('word ')),
+      engine,
       database,
       logger: { warn: () => {}, error: (details) => errors.push(details) },
     })
     const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 5_000 } }
+    engine.allow(1)
     const long = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
     await beside.query('ALTER TABLE modelmount_limits RENAME TO away')
+    engine.allow(1_200)
     for (let count = 0; count < 1_200; count++) expect((await long.next()).done).toBe(false)
     await expect.poll(() => errors.length).toBe(1)
     await beside.query('ALTER TABLE away RENAME TO modelmount_limits')
+    engine.allow(1_500)
     for (;;) if ((await long.next()).done) break
 
     const { generation } = await read(llm, caller, { maxTokens: 0 })
@@ -268,16 +285,20 @@ describe('limits', () => {
     const failing = scriptedEngine((request) =>
       request.maxTokens === 1 ? new LlmError('upstream', 'It broke.') : 'one two',
     )
-    const { llm } = await start({ engine: failing })
+    const engine = pacedEngine(failing, ({ maxTokens }) => maxTokens === 9)
+    const { llm } = await start({ engine })
     const caller: Caller = { id: 'ann', limits: { concurrent: 1 } }
-    const first = await llm.generate(asked(), { signal: live(), caller })
+    engine.allow(1)
+    const first = await llm.generate(asked({ maxTokens: 9 }), { signal: live(), caller })
     expect((await errorOf(read(llm, caller))).code).toBe('rate_limit')
 
-    await first[Symbol.asyncIterator]().return?.()
+    engine.allow(3)
+    for await (const _event of first);
     await read(llm, caller)
     expect((await errorOf(read(llm, caller, { maxTokens: 1 }))).code).toBe('upstream')
     const left = new AbortController()
-    await llm.generate(asked(), { signal: left.signal, caller })
+    engine.allow(1)
+    await llm.generate(asked({ maxTokens: 9 }), { signal: left.signal, caller })
     left.abort()
     await expect.poll(() => read(llm, caller).then(({ events }) => events.length)).toBe(4)
   })
@@ -442,6 +463,7 @@ describe('spending', () => {
     const caller = payer(1e9, { limits: { concurrent: 1, tokensPerMinute: 10_000 } })
     const running = (await llm.generate(asked(), { signal: live(), caller }))[Symbol.asyncIterator]()
     for (let count = 0; count < 6; count++) await running.next()
+    await new Promise(setImmediate)
 
     await llm.close()
 
@@ -449,7 +471,9 @@ describe('spending', () => {
     expect((await errorOf(read(llm, caller))).code).toBe('overloaded')
     expect(errors).toEqual([])
     const { llm: later } = await start({ database, prices })
-    expect(await later.usage.calls()).toMatchObject([{ status: 'aborted', nanoUsd: 1_000 + 5 * 2_000 }])
+    expect(await later.usage.calls()).toMatchObject([
+      { status: 'aborted', nanoUsd: 1_000 + 5 * 2_000, undeliveredTokens: 45 },
+    ])
     const beside = await openDatabase(database)
     for (const table of ['modelmount_funds', 'modelmount_limit_leases'])
       expect(await beside.query(`SELECT * FROM ${table}`)).toEqual([])

@@ -9,6 +9,7 @@ import type { RateLimiter } from '../limits/limits.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
 import type { CallOptions } from './call.ts'
 import type { Generation } from './generation.ts'
+import { OutputBudget } from './output/output-budget.ts'
 import { CallPipeline } from './pipeline.ts'
 import type { CallStep } from './step.ts'
 import { LimitsStep } from './steps/limits.ts'
@@ -39,11 +40,17 @@ const generate = (
   { stream = false, ...call }: CallOptions,
   steps: readonly CallStep[] = [],
 ): Promise<Generation> =>
-  new CallPipeline(engine, steps).generate({ kind: 'generate', requests: [request], ...call }, stream)
+  new CallPipeline(
+    engine,
+    steps,
+    new OutputBudget({ callerBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }),
+  ).generate({ kind: 'generate', requests: [request], ...call }, stream)
 
 const engineOf = (answer: Engine['generate']): Engine => ({ ...scriptedEngine(''), generate: answer })
 const live = (): AbortSignal => new AbortController().signal
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 
 /** An engine whose events fail when the test calls `fail`. */
 function failLater(): { events: Engine['generate']; fail: (error: Error) => void } {
@@ -230,9 +237,9 @@ test('an error after a stream was opened early is thrown to the reader, not to t
 
 test('no timer remains when the first event comes before 5 s', async () => {
   vi.useFakeTimers()
-  const engine = engineOf(async function* () {
+  const engine = engineOf(async function* (_request, { signal }) {
     yield start
-    yield end
+    await aborted(signal)
   })
 
   await generate(engine, request, { signal: live(), stream: true })
@@ -286,11 +293,11 @@ test('reads nothing after the final event, and closes the engine', async () => {
 test("an abort closes the engine's events, also without a reader", async () => {
   const controller = new AbortController()
   let closed = false
-  const engine = engineOf(async function* () {
+  const engine = engineOf(async function* (_request, { signal }) {
     try {
       yield start
       yield hello
-      yield end
+      await aborted(signal)
     } finally {
       closed = true
     }
@@ -309,7 +316,7 @@ test('a waiting reader ends without an error when the signal aborts', async () =
   const controller = new AbortController()
   const engine = engineOf(async function* (_request, { signal }) {
     yield start
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    await aborted(signal)
   })
   const generation = await generate(engine, request, { signal: controller.signal })
   const reading = all(generation)
@@ -322,8 +329,9 @@ test('a waiting reader ends without an error when the signal aborts', async () =
 
 test('a call aborted before its first event yields no events', async () => {
   const controller = new AbortController()
+  // biome-ignore lint/correctness/useYield: it waits before the first event.
   const engine = engineOf(async function* (_request, { signal }) {
-    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    await aborted(signal)
   })
   const opening = generate(engine, request, { signal: controller.signal })
 
@@ -336,15 +344,31 @@ test('drops events after the signal has aborted', async () => {
   const controller = new AbortController()
   const engine = engineOf(async function* () {
     yield start
-    controller.abort()
     yield hello
     yield end
   })
   const generation = await generate(engine, request, { signal: controller.signal })
+  const read: GenerateEvent[] = []
 
-  const read = await all(generation)
+  for await (const event of generation) {
+    read.push(event)
+    controller.abort()
+  }
 
   expect(read).toEqual([start])
+})
+
+test('events that are requested together come in order', async () => {
+  const engine = engineOf(async function* () {
+    yield start
+    yield hello
+    yield end
+  })
+  const events = (await generate(engine, request, { signal: live() }))[Symbol.asyncIterator]()
+
+  const steps = await Promise.all([events.next(), events.next(), events.next(), events.next()])
+
+  expect(steps.map(({ value }) => value)).toEqual([start, hello, end, undefined])
 })
 
 test('a reader that leaves early closes the engine', async () => {
@@ -352,8 +376,10 @@ test('a reader that leaves early closes the engine', async () => {
   const engine = engineOf(async function* () {
     try {
       yield start
-      yield hello
-      yield end
+      for (;;) {
+        await settle()
+        yield hello
+      }
     } finally {
       closed = true
     }
@@ -361,7 +387,6 @@ test('a reader that leaves early closes the engine', async () => {
   const generation = await generate(engine, request, { signal: live() })
 
   for await (const _event of generation) break
-  await settle()
 
   expect(closed).toBe(true)
 })
@@ -371,7 +396,10 @@ test('a reader that leaves before the first pull closes the engine', async () =>
   const engine = engineOf(async function* () {
     try {
       yield start
-      yield end
+      for (;;) {
+        await settle()
+        yield hello
+      }
     } finally {
       closed = true
     }
@@ -379,7 +407,6 @@ test('a reader that leaves before the first pull closes the engine', async () =>
   const generation = await generate(engine, request, { signal: live() })
 
   await generation[Symbol.asyncIterator]().return?.()
-  await settle()
 
   expect(closed).toBe(true)
 })

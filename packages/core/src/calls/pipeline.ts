@@ -2,10 +2,10 @@
 import { setMaxListeners } from 'node:events'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Keys } from '../accounts/keys/keys.ts'
+import { type CallUsage, sanitizeUsage } from '../accounts/usage/call-usage.ts'
 import type { Ledger } from '../accounts/usage/ledger.ts'
-import { sanitizeUsage } from '../accounts/usage/sanitize-usage.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import { type TokenUsage, uncached } from '../engine/events.ts'
+import { uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import type { LimitStatus } from '../errors.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
@@ -13,6 +13,7 @@ import { CallRun } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import { GenerationGroup } from './group.ts'
+import type { OutputBudget } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
 import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults.ts'
 import { createAuthoriseStep } from './steps/authorise.ts'
@@ -51,13 +52,15 @@ export const createSteps = ({ keys, queue, ledger, scopesOf, ...parts }: StepPar
 export class CallPipeline {
   readonly #engine: Engine
   readonly #steps: readonly CallStep[]
+  readonly #budget: OutputBudget
   /** Running calls. */
   readonly #runs = new Set<CallRun>()
   #isClosed = false
 
-  constructor(engine: Engine, steps: readonly CallStep[]) {
+  constructor(engine: Engine, steps: readonly CallStep[], budget: OutputBudget) {
     this.#engine = engine
     this.#steps = steps
+    this.#budget = budget
   }
 
   /**
@@ -72,14 +75,17 @@ export class CallPipeline {
     // the engine.
     if (entry) await entry
     const request = call.requests[0] as GenerateRequest
-    return openGeneration({ engine: this.#engine, run, part: 0, request, signal: call.signal }, isStream)
+    return openGeneration(
+      { engine: this.#engine, budget: this.#budget, run, part: 0, request, signal: call.signal },
+      isStream,
+    )
   }
 
   /** Opens one call with several answers, which is admitted and charged once. */
   async generateGroup(settings: CallSettings, isStream: boolean): Promise<GenerationGroup> {
     const run = this.#openGenerationRun(settings)
     await run.enter()
-    return new GenerationGroup(this.#engine, run, isStream)
+    return new GenerationGroup({ engine: this.#engine, budget: this.#budget, run }, isStream)
   }
 
   /** Runs a call that returns one result. Rejects with an `AbortError` when its signal aborts. */
@@ -89,7 +95,7 @@ export class CallPipeline {
   ): Promise<WithLimitStatus<Result>> {
     const run = this.#open(settings, 1)
     const { call } = run
-    let usage: TokenUsage | undefined
+    let usage: CallUsage | undefined
     let status: 'ended' | 'failed' = 'failed'
     try {
       await run.enter()
@@ -110,6 +116,7 @@ export class CallPipeline {
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#runs].map((run) => run.close()))
+    this.#budget.close()
   }
 
   #openGenerationRun(settings: CallSettings): CallRun {
@@ -136,7 +143,7 @@ export class CallPipeline {
 }
 
 /** Usage that an embedding or ranking result reports. Undefined for other results. */
-function usageOf(result: unknown): TokenUsage | undefined {
+function usageOf(result: unknown): CallUsage | undefined {
   const { inputTokens } = Object(result) as { readonly inputTokens?: unknown }
   if (typeof inputTokens !== 'number') return undefined
   return sanitizeUsage({ ...uncached, inputTokens, reusedTokens: 0, outputTokens: 0 })

@@ -2,7 +2,7 @@
  * Code that runs before and after each call. Features such as limits are steps. They do not wrap the events
  * of the engine.
  */
-import type { TokenUsage } from '../engine/events.ts'
+import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { Call, CallEnd } from './call.ts'
 
 export interface CallStep {
@@ -13,8 +13,15 @@ export interface CallStep {
    * Runs before the engine is called. Steps run in the order of their list. An `LlmError` rejects the call.
    */
   before(call: Call): Promise<void> | void
-  /** Runs before an event is delivered, with the usage of the call so far. Must not throw. */
-  onUsage?(call: Call, usage: TokenUsage): void
+  /** Runs for each event of the engine, with the usage of the call so far. Must not throw. */
+  onUsage?(call: Call, usage: CallUsage): void
+  /**
+   * Runs when the engine has finished the answer, which the reader may still be reading. Does not run if the
+   * call ends earlier. Must not reject.
+   *
+   * @param usage undefined if the model has evaluated nothing
+   */
+  onGenerated?(call: Call, usage: CallUsage | undefined): Promise<void> | void
   /**
    * Runs when the call ends, for each step whose `before` has started, even if `before` failed. Runs again if
    * `before` resolves after the end of the call. Must not reject.

@@ -103,7 +103,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
         try {
           corsHeaders = (checkOrigin ?? access.checkOrigin)(request)
           const caller = await access.authorize(request, scope)
-          const own = clientOf(caller, name)
+          const own = clientOf(caller, name, request.disconnect)
           client = own
           return respond(
             await bodies.run(request, caller.id, (request) =>

@@ -7,7 +7,8 @@ import type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
 
 export interface Engine {
   /**
-   * Streams the events of one generation. Ends early, without an error, when `call.signal` aborts.
+   * Streams the events of one generation. Ends early, without an error, when `call.signal` aborts. Generates
+   * little that is not pulled: a slow reader makes the pulls pause when its buffer is full.
    * Throws `LlmError` only: `invalid_request`, `not_found`, `context_length`, `overloaded`, `upstream`.
    */
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent>
@@ -52,8 +53,6 @@ export interface EngineCall {
   readonly tenant?: string
   /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
-  /** The call pauses while the reader leaves at least this many output tokens unread. @default no limit */
-  readonly readAheadTokens?: number
   /**
    * Context size that the caller asked for without the scope `models`, in tokens. It never changes how the
    * model is loaded. If the loaded context is smaller, and the model was trained for a larger one, the engine

@@ -118,17 +118,6 @@ export function computeCacheWrites(
   return { '5m': last - hour, '1h': hour - cacheReadTokens }
 }
 
-export const addUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  reusedTokens: a.reusedTokens + b.reusedTokens,
-  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
-  cacheWriteTokens: {
-    '5m': a.cacheWriteTokens['5m'] + b.cacheWriteTokens['5m'],
-    '1h': a.cacheWriteTokens['1h'] + b.cacheWriteTokens['1h'],
-  },
-  outputTokens: a.outputTokens + b.outputTokens,
-})
-
 /** Cache fields of a prompt without breakpoints. */
 export const uncached = { cacheReadTokens: 0, cacheWriteTokens: { '5m': 0, '1h': 0 } } as const
 

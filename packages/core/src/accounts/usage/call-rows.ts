@@ -7,7 +7,8 @@ import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
 import type { CallRow } from './report.ts'
 
-export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'isPriced' | 'status'> {
+export interface NewCall
+  extends Pick<CallRow, 'id' | 'tokens' | 'undeliveredTokens' | 'nanoUsd' | 'isPriced' | 'status'> {
   /** Start of the call, in milliseconds since 1970. */
   readonly at: number
   readonly caller: Caller
@@ -21,7 +22,7 @@ export interface NewCall extends Pick<CallRow, 'id' | 'tokens' | 'nanoUsd' | 'is
  * changes nothing: an earlier write succeeded, but its response was lost.
  */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
-  const { id, at, nanoUsd, isPriced } = call
+  const { id, at, undeliveredTokens, nanoUsd, isPriced } = call
   const [caller, model, name] = [
     toStorableId(call.caller.id),
     toStorableId(call.model),
@@ -30,22 +31,24 @@ export async function writeCall({ query }: Queries, call: NewCall): Promise<bool
   const kinds = toTokenColumns(call.tokens)
   const written = await query(
     `INSERT INTO modelmount_calls (id, at, caller, key_name, model, dialect,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, priced, status, duration_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens,
+       nano_usd, priced, status, duration_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO NOTHING RETURNING id`,
     [
       ...[id, at, caller, name, model, call.dialect ?? null],
-      ...kinds,
+      ...[...kinds, undeliveredTokens],
       ...[nanoUsd, isPriced ? 1 : 0, call.status, call.durationMs],
     ],
   )
   if (written.length === 0) return false
   await query(
     `INSERT INTO modelmount_usage_days (day, caller, model, key_name, calls,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, nano_usd, unpriced_calls)
-     VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?)
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens,
+       nano_usd, unpriced_calls)
+     VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (day, caller, model) DO UPDATE SET key_name = excluded.key_name, ${summedColumns.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
-    [dayOf(at), caller, model, name, ...kinds, nanoUsd, isPriced ? 0 : 1],
+    [dayOf(at), caller, model, name, ...kinds, undeliveredTokens, nanoUsd, isPriced ? 0 : 1],
   )
   return true
 }
@@ -63,6 +66,7 @@ const summedColumns = [
   'cached_input_tokens',
   'cache_write_tokens',
   'output_tokens',
+  'undelivered_tokens',
   'nano_usd',
   'unpriced_calls',
 ]

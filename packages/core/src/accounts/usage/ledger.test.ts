@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { databases } from '../../../../../test/support/databases.ts'
-import { type TokenUsage, uncached } from '../../engine/events.ts'
+import { uncached } from '../../engine/events.ts'
 import { LlmError } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { openDatabase } from '../../storage/open.ts'
 import type { Caller } from '../auth/caller.ts'
 import { toUsd } from '../spending-limit.ts'
+import type { CallUsage } from './call-usage.ts'
 import { type CallOutcome, Ledger, type LedgerCall, type LedgerOptions, openLedger } from './ledger.ts'
 import type { SpendingWarning } from './warnings.ts'
 
@@ -20,11 +21,12 @@ const payer = (nanoUsd: number, period: 'day' | 'month' | 'lifetime' = 'day'): C
   spendingLimit: { usd: toUsd(nanoUsd), period },
   key: { id: 'key_1', name: 'Reports' },
 })
-const used = (inputTokens: number, outputTokens: number): TokenUsage => ({
+const used = (inputTokens: number, outputTokens: number): CallUsage => ({
   ...uncached,
   inputTokens,
   reusedTokens: 0,
   outputTokens,
+  undeliveredTokens: 0,
 })
 const ended = (inputTokens: number, outputTokens: number): CallOutcome => ({
   usage: used(inputTokens, outputTokens),
@@ -68,7 +70,11 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
       outputTokens: 50,
     })
 
-    await funds.settle({ usage: { ...used(100, 20), reusedTokens: 40 }, status: 'aborted', durationMs: 12 })
+    await funds.settle({
+      usage: { ...used(100, 20), reusedTokens: 40, undeliveredTokens: 7 },
+      status: 'aborted',
+      durationMs: 12,
+    })
 
     expect(await ledger.calls()).toEqual([
       {
@@ -79,6 +85,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         model: 'tiny',
         dialect: 'openai',
         tokens: { input: 60, cachedInput: 40, cacheWrite: 0, output: 20 },
+        undeliveredTokens: 7,
         nanoUsd: 104_000,
         isPriced: true,
         status: 'aborted',
@@ -473,6 +480,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         unpricedCalls: 1,
         nanoUsd: 0n,
         tokens: { input: 5, cachedInput: 0, cacheWrite: 0, output: 5 },
+        undeliveredTokens: 0,
       },
     ])
   })

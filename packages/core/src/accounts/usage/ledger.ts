@@ -4,13 +4,13 @@
  * process that runs the call renews. Leases of a dead process expire after a minute.
  */
 
-import type { TokenUsage } from '../../engine/events.ts'
 import { toStorableId } from '../../limits/demand.ts'
 import type { Database } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
 import { toNanoUsdLimit } from '../spending-limit.ts'
 import { writeCall } from './call-rows.ts'
+import type { CallUsage } from './call-usage.ts'
 import { lockCredit, prepareRefusal } from './credit.ts'
 import { CreditLeases, type ReservedCredit } from './credit-leases.ts'
 import {
@@ -75,7 +75,7 @@ export interface WorstCase {
 }
 
 export interface CallOutcome {
-  readonly usage: TokenUsage
+  readonly usage: CallUsage
   readonly status: CallStatus
   readonly durationMs: number
 }
@@ -293,6 +293,7 @@ export class Ledger {
         dialect: call.dialect,
         at,
         tokens,
+        undeliveredTokens: outcome.usage.undeliveredTokens,
         nanoUsd,
         isPriced: !!rates,
         status,

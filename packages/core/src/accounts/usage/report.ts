@@ -24,6 +24,7 @@ export interface UsageRow extends UsageSums {
 export interface UsageSums {
   readonly calls: number
   readonly tokens: TokensByKind
+  readonly undeliveredTokens: number
   readonly nanoUsd: bigint
   /** Number of calls of models without a price, which cost nothing. */
   readonly unpricedCalls: number
@@ -46,6 +47,8 @@ export interface CallRow {
   readonly model: string
   readonly dialect?: string
   readonly tokens: TokensByKind
+  /** Output tokens that were generated, but that the reader did not get. They are not in `tokens` and cost nothing. */
+  readonly undeliveredTokens: number
   readonly nanoUsd: number
   /** False if the model has no price. */
   readonly isPriced: boolean
@@ -72,7 +75,8 @@ export async function queryUsage(
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
-       sum(output_tokens) AS output, sum(nano_usd) AS nano_usd, sum(unpriced_calls) AS unpriced_calls
+       sum(output_tokens) AS output, sum(undelivered_tokens) AS undelivered, sum(nano_usd) AS nano_usd,
+       sum(unpriced_calls) AS unpriced_calls
      FROM modelmount_usage_days WHERE day >= ? AND day <= ? GROUP BY ${group} ORDER BY ${group}`,
     [dayOf(from.getTime()), to ? dayOf(to.getTime()) : '9999-12-31'],
   )
@@ -81,6 +85,7 @@ export async function queryUsage(
     ...(name !== null && { name: name.slice(dayLength) }),
     calls: Number(calls),
     tokens: toTokens(kinds),
+    undeliveredTokens: Number(kinds.undelivered),
     nanoUsd: BigInt(nano_usd),
     unpricedCalls: Number(unpriced_calls),
   }))
@@ -92,7 +97,8 @@ export async function queryCalls(
 ): Promise<readonly CallRow[]> {
   const rows = await queries.query<StoredCall>(
     `SELECT id, at, caller, key_name, model, dialect, input_tokens AS input, cached_input_tokens AS cached_input,
-       cache_write_tokens AS cache_write, output_tokens AS output, nano_usd, priced, status, duration_ms
+       cache_write_tokens AS cache_write, output_tokens AS output, undelivered_tokens AS undelivered,
+       nano_usd, priced, status, duration_ms
      FROM modelmount_calls ${caller === undefined ? '' : 'WHERE caller = ?'} ORDER BY at DESC, id LIMIT ?`,
     [...(caller === undefined ? [] : [caller]), limit] satisfies SqlValue[],
   )
@@ -104,6 +110,7 @@ export async function queryCalls(
     model: row.model,
     ...(row.dialect !== null && { dialect: row.dialect }),
     tokens: toTokens(row),
+    undeliveredTokens: Number(row.undelivered),
     nanoUsd: row.nano_usd,
     isPriced: row.priced === 1,
     status: row.status,
@@ -116,6 +123,7 @@ interface StoredTokens {
   readonly cached_input: number
   readonly cache_write: number
   readonly output: number
+  readonly undelivered: number
 }
 interface StoredSums extends StoredTokens {
   readonly calls: number

@@ -58,4 +58,9 @@ export const usageTables: readonly Migration[] = [
   // Amount of the limit when it was exhausted. If the limit has been raised since, it counts as not
   // exhausted.
   ['ALTER TABLE modelmount_spending ADD COLUMN exhausted_limit BIGINT NOT NULL DEFAULT 0'],
+  // Output tokens that were generated, but that the reader did not get. `output_tokens` does not include them.
+  [
+    'ALTER TABLE modelmount_calls ADD COLUMN undelivered_tokens BIGINT NOT NULL DEFAULT 0',
+    'ALTER TABLE modelmount_usage_days ADD COLUMN undelivered_tokens BIGINT NOT NULL DEFAULT 0',
+  ],
 ]

@@ -1,7 +1,7 @@
 /** Reserves the worst-case cost of a call, and charges its usage. */
 
+import type { CallUsage } from '../../accounts/usage/call-usage.ts'
 import type { Ledger } from '../../accounts/usage/ledger.ts'
-import type { TokenUsage } from '../../engine/events.ts'
 import type { Call, CallEnd } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
@@ -21,7 +21,6 @@ export class CreditStep implements CallStep {
    */
   async before(call: Call): Promise<void> {
     if (!usesTokens(call)) return
-    call.isMetered = true
     const ledgerCall = toLedgerCall(call)
     const postpaid = Promise.resolve(this.#ledger.openPostpaid(ledgerCall))
     if (!this.#ledger.isLimited(ledgerCall)) {
@@ -56,10 +55,11 @@ const toLedgerCall = ({ id, caller = { id: '' }, modelName: model, dialect, isBa
   ...(isBatch && { isBatch }),
 })
 
-const noUsage: TokenUsage = {
+const noUsage: CallUsage = {
   inputTokens: 0,
   reusedTokens: 0,
   cacheReadTokens: 0,
   cacheWriteTokens: { '5m': 0, '1h': 0 },
   outputTokens: 0,
+  undeliveredTokens: 0,
 }

@@ -1,11 +1,12 @@
 /**
- * Reserves requests and tokens from the rate limits. At the end of the call, corrects the reservation to the
- * actual usage.
+ * Reserves requests and tokens from the rate limits. When the engine has finished, corrects the reservation to
+ * the actual usage.
  */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
+import { type CallUsage, totalTokensOf } from '../../accounts/usage/call-usage.ts'
 import { LlmError } from '../../errors.ts'
 import type { RateLimiter, Subject } from '../../limits/limits.ts'
-import { type Call, type CallKind, isGenerateRequest } from '../call.ts'
+import { type Call, type CallEnd, type CallKind, isGenerateRequest } from '../call.ts'
 import { estimateInputTokens } from '../estimate.ts'
 import type { CallStep } from '../step.ts'
 
@@ -51,7 +52,6 @@ export class LimitsStep implements CallStep {
     try {
       const reservation = await this.#options.limiter.reserve(subjects, { requests: 1, tokens })
       call.limitReservation = isMetered ? { reservation, tokens } : undefined
-      call.isMetered ||= isMetered
       call.reportLimits(reservation.limits)
     } catch (cause) {
       const { limits } = LlmError.from(cause).details
@@ -64,22 +64,32 @@ export class LimitsStep implements CallStep {
    * Reserves more tokens when the usage exceeds the reservation. Runs in the background, and a failure does
    * not end the answer.
    */
-  onUsage(call: Call, { inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): void {
+  onUsage(call: Call, usage: CallUsage): void {
     const taken = call.limitReservation
     if (!taken) return
-    const missing = inputTokens + outputTokens - taken.tokens
+    const missing = totalTokensOf(usage) - taken.tokens
     if (!(missing > 0)) return
-    const tokens = missing + outputTokensToReserve(maxTokensOf(call), outputTokens)
+    const generated = usage.outputTokens + usage.undeliveredTokens
+    const tokens = missing + outputTokensToReserve(maxTokensOf(call), generated)
     taken.tokens += tokens
     taken.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
   }
 
-  async after(call: Call, { usage }: Parameters<CallStep['after'] & {}>[1]): Promise<void> {
+  /** All tokens are generated now, and a slow reader must not count as a running call. */
+  onGenerated(call: Call, usage: CallUsage | undefined): Promise<void> {
+    return this.#settle(call, usage)
+  }
+
+  after(call: Call, { usage }: CallEnd): Promise<void> {
+    return this.#settle(call, usage)
+  }
+
+  async #settle(call: Call, usage: CallUsage | undefined): Promise<void> {
     const { limitReservation, hasStarted } = call
     call.limitReservation = undefined
     if (!limitReservation) return
     const { reservation } = limitReservation
-    const tokens = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0)
+    const tokens = usage ? totalTokensOf(usage) : 0
     await (hasStarted ? reservation.settle({ requests: 1, tokens }) : reservation.release()).catch(
       this.#options.onError,
     )

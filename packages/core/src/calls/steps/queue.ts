@@ -47,6 +47,11 @@ export class QueueStep implements CallStep {
     }
   }
 
+  /** A slow reader must not keep the permit. */
+  onGenerated(call: Call): void {
+    this.after(call)
+  }
+
   after(call: Call): void {
     call.leaveQueue?.()
     call.leaveQueue = undefined

@@ -54,6 +54,7 @@ export const UsageRow = z.strictObject({
   calls: count,
   unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
   tokens: z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count }),
+  undeliveredTokens: count.describe('Output that was generated, but not read. It costs nothing.'),
   nanoUsd: z.string().regex(/^\d+$/).describe('Billionths of a dollar.'),
 })
 

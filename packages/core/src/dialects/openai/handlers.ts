@@ -40,9 +40,13 @@ export const completions: Handler = async (call) => {
     stream,
     endUser: endUserOf(body),
   })
+  const inOrder = stream ? group.startInOrder() : []
   const starters = requests.map(
     (_, index): CompletionStarter =>
-      async (signal) => ({ echo: echoes[index] ?? '', generation: await group.start(index, signal) }),
+      async (signal) => ({
+        echo: echoes[index] ?? '',
+        generation: await (inOrder[index] ?? group.start(index, signal)),
+      }),
   )
   if (stream) {
     const { started, texts } = await streamInOrder(starters, request.signal)

@@ -6,7 +6,7 @@ import type { FinishedTextCompletion, TextCompletion } from './render-text.ts'
 /** Starts the completion of one prompt. */
 export type CompletionStarter = (signal: AbortSignal) => Promise<TextCompletion>
 
-/** Resolves when the first completion has started. The others start one by one, while `texts` is read. */
+/** Resolves when the first completion has started. The other starters are called one by one, while `texts` is read. */
 export async function streamInOrder(
   [first, ...others]: readonly CompletionStarter[],
   signal: AbortSignal,

@@ -19,13 +19,13 @@ export const ToProcess = z.discriminatedUnion('type', [
     /** Whether the call pauses while the process has foreground calls. */
     background: z.boolean(),
     /**
-     * The call pauses while at least this many of its tokens are unread. If absent, it never pauses for its
-     * reader.
+     * The call pauses while the app has not pulled at least this many of its tokens. If absent, it never
+     * pauses.
      */
     readAheadTokens: z.int().min(1).optional(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
-  /** More tokens of a call have been read. */
+  /** The app has pulled more tokens of a call. */
   z.object({ type: z.literal('consumed'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
   /**

@@ -22,6 +22,12 @@ const releaseTimeoutMs = 5_000
  */
 const exitGraceMs = 1_000
 
+/**
+ * How many tokens of an answer the process may generate before they are pulled. They are pulled at once, unless
+ * the buffer of a slow reader is full.
+ */
+const readAheadTokens = 128
+
 /** Exit reason when the app shuts down. This reason does not count as a failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
@@ -120,7 +126,7 @@ export class ProcessClient {
 
   /**
    * Resolves when the call has ended or was aborted. Throws `LlmError`.
-   * @param onStart called with a function that reports consumed tokens. Not called without `readAheadTokens`
+   * @param onStart called with a function that reports consumed tokens
    */
   generate(
     request: GenerateRequest,
@@ -128,11 +134,9 @@ export class ProcessClient {
     push: (event: GenerateEvent) => void,
     onStart: (reportConsumed: (tokens: number) => void) => void = () => {},
   ): Promise<void> {
-    return this.#runCall('generate', request, call, { push, result: () => {} }, (id) => {
-      const { readAheadTokens } = call
-      if (readAheadTokens !== undefined)
-        onStart(this.#createConsumptionReporter(id, Math.ceil(readAheadTokens / 4)))
-    })
+    return this.#runCall('generate', request, call, { push, result: () => {} }, (id) =>
+      onStart(this.#createConsumptionReporter(id)),
+    )
   }
 
   /** Resolves when all results have arrived. After an abort, some are missing. Throws `LlmError`. */
@@ -172,7 +176,7 @@ export class ProcessClient {
   async #runCall(
     type: CallType,
     request: object,
-    { signal, tenant = '', background = false, readAheadTokens }: EngineCall,
+    { signal, tenant = '', background = false }: EngineCall,
     handlers: Pick<PendingCall, 'push' | 'result'>,
     onStart: (id: number) => void = () => {},
   ): Promise<void> {
@@ -186,7 +190,7 @@ export class ProcessClient {
         this.#onBusy(stallLimits.call(stepMs))
         this.#connection.send({
           ...{ type, id, request, tenant, background },
-          ...(readAheadTokens && { readAheadTokens }),
+          ...(type === 'generate' && { readAheadTokens }),
         })
         onStart(id)
         signal.addEventListener('abort', cancel, { once: true })
@@ -200,11 +204,11 @@ export class ProcessClient {
   }
 
   /** Returns a function that reports consumed tokens in batches. */
-  #createConsumptionReporter(id: number, batchTokens: number): (tokens: number) => void {
+  #createConsumptionReporter(id: number): (tokens: number) => void {
     let unreported = 0
     return (tokens) => {
       unreported += tokens
-      if (unreported < batchTokens || !this.#calls.has(id)) return
+      if (unreported < readAheadTokens / 4 || !this.#calls.has(id)) return
       this.#connection.send({ type: 'consumed', id, tokens: unreported })
       unreported = 0
     }

@@ -1,0 +1,41 @@
+/** The token counts of a call, as limits and the ledger receive them. */
+import type { TokenUsage } from '../../engine/events.ts'
+
+/** `outputTokens` counts the tokens that the reader got. Only these are charged. */
+export interface CallUsage extends TokenUsage {
+  /** Output tokens that were generated, but that the reader did not get. */
+  readonly undeliveredTokens: number
+}
+
+/** All tokens that the model has evaluated or generated. Tokens per minute count these. */
+export const totalTokensOf = ({ inputTokens, outputTokens, undeliveredTokens }: CallUsage): number =>
+  inputTokens + outputTokens + undeliveredTokens
+
+export const addUsage = (a: CallUsage, b: CallUsage): CallUsage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  reusedTokens: a.reusedTokens + b.reusedTokens,
+  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+  cacheWriteTokens: {
+    '5m': a.cacheWriteTokens['5m'] + b.cacheWriteTokens['5m'],
+    '1h': a.cacheWriteTokens['1h'] + b.cacheWriteTokens['1h'],
+  },
+  outputTokens: a.outputTokens + b.outputTokens,
+  undeliveredTokens: a.undeliveredTokens + b.undeliveredTokens,
+})
+
+/** Rounds to a whole number from 0 on. Counts an invalid number, such as of a custom engine, as 0. */
+export const sanitizeTokenCount = (tokens: number): number =>
+  tokens > 0 && Number.isFinite(tokens) ? Math.round(tokens) : 0
+
+/** Corrects the usage that an engine reports. All output counts as delivered. */
+export const sanitizeUsage = (usage: TokenUsage): CallUsage => ({
+  inputTokens: sanitizeTokenCount(usage.inputTokens),
+  reusedTokens: sanitizeTokenCount(usage.reusedTokens),
+  cacheReadTokens: sanitizeTokenCount(usage.cacheReadTokens),
+  cacheWriteTokens: {
+    '5m': sanitizeTokenCount(usage.cacheWriteTokens['5m']),
+    '1h': sanitizeTokenCount(usage.cacheWriteTokens['1h']),
+  },
+  outputTokens: sanitizeTokenCount(usage.outputTokens),
+  undeliveredTokens: 0,
+})

@@ -1,0 +1,250 @@
+/**
+ * The events of one answer. The engine generates them as fast as it can, and the reader takes them as fast as
+ * it can. For speed, only one iterator is between the events of the engine and the renderer.
+ */
+import type { CallStatus } from '../accounts/usage/ledger.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { GenerateEvent } from '../engine/events.ts'
+import type { GenerateRequest } from '../engine/request.ts'
+import { LlmError } from '../errors.ts'
+import { withTimeout } from '../util/with-timeout.ts'
+import type { CallRun } from './call-run.ts'
+import { AnswerUsage } from './output/answer-usage.ts'
+import type { OutputBudget } from './output/output-budget.ts'
+import { type BufferedOutput, EngineFailure, OutputBuffer } from './output/output-buffer.ts'
+
+/** How long the end of an answer waits for the ledger, in ms. The ledger retries in the background. */
+const settleTimeoutMs = 2_000
+
+export interface GenerationSettings {
+  readonly engine: Engine
+  readonly budget: OutputBudget
+  readonly run: CallRun
+  /** Index of this answer among the answers of the call, from 0. */
+  readonly part: number
+  readonly request: GenerateRequest
+  readonly signal: AbortSignal
+  /** Called when the engine has finished the answer, or when the answer has ended in another way. */
+  readonly onGenerated?: () => void
+}
+
+type Step = IteratorResult<GenerateEvent, undefined>
+const done: Step = { value: undefined, done: true }
+
+/**
+ * An event goes directly to the reader if it waits for one, and else into a buffer. The permit of the call is
+ * released when the engine ends, and the usage is charged when the reader ends.
+ */
+export class GenerationEvents implements AsyncIterator<GenerateEvent> {
+  readonly #settings: GenerationSettings
+  readonly #usage = new AnswerUsage()
+  #engineEvents: AsyncIterator<GenerateEvent> | undefined
+  /** Created for the first event that the reader does not wait for. */
+  #buffer: OutputBuffer | undefined
+  /** The first event. Undefined once the reader has asked for it. */
+  #first: Promise<Step> | undefined
+  /** The reader's request for the next event, while there is none. */
+  #pending: Promise<Step> | undefined
+  #resolvePending: ((step: Step | Promise<Step>) => void) | undefined
+  /** Why the answer was ended from outside. The reader gets it once. */
+  #endError: { readonly cause: unknown } | undefined
+  /** Settles the answer. Set when the answer ends for the reader. */
+  #end: Promise<unknown> | undefined
+
+  constructor(settings: GenerationSettings) {
+    this.#settings = settings
+    // A reader that never calls `next` does not call `return` either. Then only this listener ends the call.
+    settings.signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#first = this.#take()
+    this.#first.catch(() => {}) // `waitForFirst` and `next` report the error.
+    void this.#generate()
+  }
+
+  async waitForFirst(limitMs: number | undefined): Promise<GenerateEvent | undefined> {
+    const first = this.#first as Promise<Step>
+    if (limitMs === undefined) return (await first).value
+    return (await withTimeout(first, limitMs))?.value
+  }
+
+  next(): Promise<Step> {
+    const first = this.#first
+    if (!first) return this.#take()
+    this.#first = undefined
+    this.#settings.run.activeAtTick = this.#settings.budget.tick
+    return first
+  }
+
+  async return(): Promise<Step> {
+    await this.#close('aborted')
+    return done
+  }
+
+  /** Runs the engine to its end, and pauses while the buffer is full. Never rejects. */
+  async #generate(): Promise<void> {
+    const { run, signal } = this.#settings
+    try {
+      const admission = run.admit()
+      if (admission) {
+        await admission
+        if (signal.aborted) return this.#leave()
+        run.call.throwIfOver()
+      }
+      const events = this.#callEngine()
+      while (!this.#end) {
+        const { value: event, done: hasEnded } = await events.next()
+        if (this.#end) return
+        if (signal.aborted) return this.#leave()
+        if (hasEnded || run.call.isOver) throw engineStopped()
+        this.#onEvent(event)
+        if (event.type === 'end') return
+        if (this.#buffer?.isFull) await this.#buffer.whenRoom()
+      }
+    } catch (cause) {
+      this.#onFailure(cause)
+    }
+  }
+
+  #callEngine(): AsyncIterator<GenerateEvent> {
+    const { engine, run, request, signal } = this.#settings
+    const maxTokens = run.maxTokensOf(request.maxTokens)
+    const events = engine.generate(
+      maxTokens === request.maxTokens
+        ? request
+        : { ...request, ...(maxTokens !== undefined && { maxTokens }) },
+      run.call.toEngineCall(signal),
+    )
+    this.#engineEvents = events[Symbol.asyncIterator]()
+    return this.#engineEvents
+  }
+
+  #onEvent(event: GenerateEvent): void {
+    const { run, part, onGenerated } = this.#settings
+    this.#usage.onGenerated(event)
+    const usage = this.#usage.current
+    if (event.type === 'end') {
+      void this.#closeEngine()
+      run.onGenerated(part, usage, false)
+      onGenerated?.()
+    } else if (usage) run.onUsage(part, usage)
+    this.#emit(event)
+  }
+
+  #onFailure(cause: unknown): void {
+    const { run, part, signal } = this.#settings
+    if (this.#end) return
+    if (signal.aborted) this.#leave()
+    else if (run.call.isOver) void this.#close('failed', { cause })
+    else {
+      void this.#closeEngine()
+      run.onGenerated(part, this.#usage.current, true)
+      this.#emit(new EngineFailure(cause))
+    }
+  }
+
+  #emit(item: BufferedOutput): void {
+    const resolve = this.#resolvePending
+    if (resolve) {
+      this.#pending = this.#resolvePending = undefined
+      resolve(this.#deliver(item))
+      return
+    }
+    const { budget, run } = this.#settings
+    this.#buffer ??= new OutputBuffer(budget, run, (error) => {
+      void this.#close('aborted', { cause: error })
+      run.call.disconnect?.()
+    })
+    this.#buffer.push(item)
+  }
+
+  /** Resolves with the next event for the reader. Requests that overlap get their events in order. */
+  #take(): Promise<Step> {
+    if (this.#pending) {
+      const takeNext = (): Promise<Step> => this.#take()
+      return this.#pending.then(takeNext, takeNext)
+    }
+    if (this.#settings.run.call.isOver) void this.#close('failed', { cause: engineStopped() })
+    if (this.#end) return this.#deliverEnd()
+    const item = this.#buffer?.take()
+    if (item) return Promise.resolve(this.#deliver(item))
+    this.#pending = new Promise((resolve) => {
+      this.#resolvePending = resolve
+    })
+    return this.#pending
+  }
+
+  #deliver(item: BufferedOutput): Step | Promise<Step> {
+    const { budget, run } = this.#settings
+    run.activeAtTick = budget.tick
+    if (item.type === 'failure') return this.#deliverFailure(item)
+    this.#usage.onTaken(item)
+    return item.type === 'end' ? this.#deliverLast(item) : { value: item, done: false }
+  }
+
+  /** Settles before the reader gets the event, so the ledger already contains the call by then. */
+  async #deliverLast(event: GenerateEvent): Promise<Step> {
+    await this.#finish('ended')
+    return { value: event, done: false }
+  }
+
+  async #deliverFailure({ cause }: EngineFailure): Promise<Step> {
+    await this.#finish('failed')
+    throw cause
+  }
+
+  async #deliverEnd(): Promise<Step> {
+    const error = this.#endError
+    this.#endError = undefined
+    await this.#end
+    if (error) throw error.cause
+    return done
+  }
+
+  readonly #onAbort = (): void => {
+    // Before the engine is called, `#generate` checks the signal instead.
+    if (this.#engineEvents) this.#leave()
+  }
+
+  /** Ends without an error if the client has left, and with `endReason` if the call was ended otherwise. */
+  #leave(): void {
+    const { endReason } = this.#settings.run.call
+    void this.#close('aborted', endReason && { cause: endReason })
+  }
+
+  /** Ends the answer before its last event, and drops what is buffered. Does nothing if it has ended. */
+  #close(status: CallStatus, error?: { readonly cause: unknown }): Promise<unknown> {
+    if (this.#end) return this.#end
+    this.#endError = error
+    const end = this.#finish(status)
+    const resolve = this.#resolvePending
+    this.#pending = this.#resolvePending = undefined
+    resolve?.(this.#deliverEnd())
+    return end
+  }
+
+  /** Resolves when the call is settled, but after 2 s at the latest. */
+  #finish(status: CallStatus): Promise<unknown> {
+    this.#end ??= withTimeout(this.#settle(status), settleTimeoutMs)
+    return this.#end
+  }
+
+  async #settle(status: CallStatus): Promise<void> {
+    const { run, part, signal, onGenerated } = this.#settings
+    signal.removeEventListener('abort', this.#onAbort)
+    this.#buffer?.close()
+    // An engine may close only at its next event.
+    if (status !== 'ended') await withTimeout(this.#closeEngine(), settleTimeoutMs)
+    await run.settle(part, this.#usage.current, status)
+    onGenerated?.()
+  }
+
+  async #closeEngine(): Promise<void> {
+    try {
+      await this.#engineEvents?.return?.()
+    } catch {
+      // The answer is over, so an error of the engine while it closes is ignored.
+    }
+  }
+}
+
+const engineStopped = (): LlmError =>
+  new LlmError('upstream', 'The engine stopped before the answer was complete.')

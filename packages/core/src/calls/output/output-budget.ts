@@ -1,0 +1,165 @@
+/**
+ * Bounds the memory of all output buffers of one `Llm`, for each caller and in total. Also bounds how long a
+ * reader may be behind.
+ */
+import { LlmError } from '../../errors.ts'
+
+interface OutputLimits {
+  /** Buffered bytes of one caller. */
+  readonly callerBytes: number
+  /** Buffered bytes of all callers. */
+  readonly totalBytes: number
+  /**
+   * How long a reader may take nothing while events wait for it, in ms. Also how long a generation may pause
+   * for its reader, in total.
+   */
+  readonly stallMs: number
+}
+
+/** The reader of one call. The answers of a call with several prompts have the same reader. */
+export interface CallReader {
+  readonly callerId: string
+  /** Buffered bytes of all answers of the call. */
+  unreadBytes: number
+  /** `OutputBudget.tick` when the reader last took an event, or when the first unread event came. */
+  activeAtTick: number
+}
+
+/** Buffered bytes of one caller. */
+export interface CallerShare {
+  readonly id: string
+  bytes: number
+  buffers: number
+}
+
+/** What the budget knows of a buffer. */
+export interface BudgetedBuffer {
+  readonly reader: CallReader
+  readonly share: CallerShare
+  readonly isEmpty: boolean
+  readonly isFull: boolean
+  /** How many ticks the generation has paused, in total. */
+  pausedTicks: number
+  /** Continues the generation. */
+  resume(): void
+  /** Called once when the reader is too slow. */
+  onStall(error: LlmError): void
+}
+
+/**
+ * The stall timeout in ticks. One timer ticks for all readers, since a timer per reader would cost more memory
+ * than its buffer. The first tick may come at once, so a timeout ends with the tick after these.
+ */
+const ticksPerStall = 12
+
+export class OutputBudget {
+  readonly #limits: OutputLimits
+  /** Callers with open buffers. */
+  readonly #shares = new Map<string, CallerShare>()
+  /** Buffers that have been filled since the last tick. */
+  readonly #filled = new Set<BudgetedBuffer>()
+  /** Buffers whose generation pauses. */
+  readonly #paused = new Set<BudgetedBuffer>()
+  #bytes = 0
+  #tick = 0
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(limits: OutputLimits) {
+    this.#limits = limits
+  }
+
+  /** Buffered bytes of all callers. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Time as a number of ticks. It does not advance while all buffers are empty. */
+  get tick(): number {
+    return this.#tick
+  }
+
+  /** Returns the share of the reader's caller. Call `leave` when its buffer closes. */
+  enter({ callerId: id }: CallReader): CallerShare {
+    const share = this.#shares.get(id) ?? { id, bytes: 0, buffers: 0 }
+    this.#shares.set(id, share)
+    share.buffers++
+    return share
+  }
+
+  leave(buffer: BudgetedBuffer): void {
+    this.#filled.delete(buffer)
+    if (this.#paused.delete(buffer)) buffer.resume()
+    if (--buffer.share.buffers === 0) this.#shares.delete(buffer.share.id)
+  }
+
+  /**
+   * Whether the caller has used up its share. A caller may use at most as much as is free. So a few callers
+   * cannot take all memory, and the others keep some.
+   */
+  isUsedUp({ bytes }: CallerShare): boolean {
+    return bytes > Math.min(this.#limits.callerBytes, this.#limits.totalBytes - this.#bytes)
+  }
+
+  onPush(buffer: BudgetedBuffer, bytes: number): void {
+    if (buffer.reader.unreadBytes === 0) buffer.reader.activeAtTick = this.#tick
+    this.#add(buffer, bytes)
+    this.#filled.add(buffer)
+    // Unref'd: a reader that has left the app must not keep it running.
+    this.#timer ??= setInterval(() => this.#onTick(), this.#limits.stallMs / ticksPerStall).unref()
+  }
+
+  /** The reader has taken these bytes, or the buffer has dropped them. */
+  onRemove(buffer: BudgetedBuffer, bytes: number): void {
+    this.#add(buffer, -bytes)
+    for (const paused of this.#paused)
+      if (!paused.isFull) {
+        this.#paused.delete(paused)
+        paused.resume()
+      }
+  }
+
+  /** Pauses the generation of a full buffer. */
+  pause(buffer: BudgetedBuffer): void {
+    this.#paused.add(buffer)
+  }
+
+  /** Ends the time limits of all readers, and continues all generations, which have ended. */
+  close(): void {
+    clearInterval(this.#timer)
+    this.#filled.clear()
+    for (const buffer of this.#paused) buffer.resume()
+    this.#paused.clear()
+  }
+
+  #add({ reader, share }: BudgetedBuffer, bytes: number): void {
+    reader.unreadBytes += bytes
+    share.bytes += bytes
+    this.#bytes += bytes
+  }
+
+  #onTick(): void {
+    this.#tick++
+    for (const buffer of this.#filled) {
+      if (buffer.isEmpty) this.#filled.delete(buffer)
+      else this.#checkProgress(buffer)
+    }
+    if (this.#filled.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #checkProgress(buffer: BudgetedBuffer): void {
+    if (this.#paused.has(buffer)) buffer.pausedTicks++
+    if (this.#tick - buffer.reader.activeAtTick > ticksPerStall)
+      buffer.onStall(this.#stallError('took nothing'))
+    else if (buffer.pausedTicks > ticksPerStall) buffer.onStall(this.#stallError('let generation pause'))
+  }
+
+  #stallError(what: string): LlmError {
+    const seconds = this.#limits.stallMs / 1_000
+    return new LlmError(
+      'invalid_request',
+      `The answer was ended, because its reader ${what} for ${seconds} s.`,
+    )
+  }
+}

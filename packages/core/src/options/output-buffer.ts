@@ -1,0 +1,51 @@
+/** Options of the buffers for slow readers. */
+import { type ByteSize, type Duration, toBytes, toMs } from '../units.ts'
+import { checkKeys, describeValue, parseOption } from './check.ts'
+
+export interface OutputBufferOptions {
+  /**
+   * Memory for the unread output of one caller: bytes, or `'16mb'`. While it is full, the caller's generations
+   * wait for their readers. With 0, they always do.
+   *
+   * @default '16mb'
+   */
+  perCaller?: ByteSize | undefined
+
+  /**
+   * Memory for the unread output of all callers: bytes, or `'128mb'`. One caller can use at most as much as is
+   * free. Then its generations wait for readers that are behind.
+   *
+   * @default '128mb'
+   */
+  total?: ByteSize | undefined
+
+  /**
+   * How long a reader may take nothing while output waits for it, and how long a generation may wait for its
+   * reader in total: `'1m'`, or milliseconds, from 1 s to 24 h. Then the answer ends, and the connection of
+   * the client is closed.
+   *
+   * @default '1m'
+   */
+  stallTimeout?: Duration | undefined
+}
+
+export interface ResolvedOutputBufferOptions {
+  readonly callerBytes: number
+  readonly totalBytes: number
+  readonly stallMs: number
+}
+
+export function resolveOutputBufferOptions(options: OutputBufferOptions = {}): ResolvedOutputBufferOptions {
+  checkKeys('outputBuffer.', options, ['perCaller', 'total', 'stallTimeout'])
+  const { perCaller = '16mb', total = '128mb', stallTimeout = '1m' } = options
+  const stallMs = parseOption('outputBuffer.stallTimeout', () => toMs(stallTimeout))
+  if (stallMs < 1_000 || stallMs > 86_400_000)
+    throw new TypeError(
+      `Expected \`outputBuffer.stallTimeout\` to be from 1 s to 24 h, got ${describeValue(stallTimeout)}`,
+    )
+  return {
+    callerBytes: parseOption('outputBuffer.perCaller', () => toBytes(perCaller)),
+    totalBytes: parseOption('outputBuffer.total', () => toBytes(total)),
+    stallMs,
+  }
+}
