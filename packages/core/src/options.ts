@@ -20,12 +20,12 @@ import {
   type UsageOptions,
 } from './options/metering.ts'
 import { type AdaptedModel, type ModelLocations, resolveModels } from './options/models.ts'
-import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
 import {
   type OutputBufferOptions,
   type ResolvedOutputBufferOptions,
   resolveOutputBufferOptions,
 } from './options/output-buffer.ts'
+import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
 import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 

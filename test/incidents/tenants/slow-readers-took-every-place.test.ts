@@ -10,7 +10,7 @@ import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 import { afterEach, describe, expect, test } from 'vitest'
-import { listen } from '../support/listen.ts'
+import { listen } from '../../support/listen.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
