@@ -363,7 +363,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
     ['test/local-engine/cancelling.test.ts', 'a call aborted while its model loads ends before the load'],
     [
       'test/usage/aborts.test.ts',
-      'covers only emitted tokens if the client aborts, and the call is recorded as aborted',
+      'covers only delivered tokens if the client aborts, and the other tokens are recorded as undelivered',
     ],
   ),
   'C-10': tested(
@@ -528,7 +528,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
     'Tokens of streams that were aborted were not charged.',
     [
       'test/usage/aborts.test.ts',
-      'covers only emitted tokens if the client aborts, and the call is recorded as aborted',
+      'covers only delivered tokens if the client aborts, and the other tokens are recorded as undelivered',
     ],
     [
       'test/usage/spending.test.ts',

@@ -217,13 +217,16 @@ describe('limits', () => {
   })
 
   test('of end users apply to calls without one together', async () => {
-    const { llm } = await start({ tiers: { app: { perEndUser: { concurrent: 1 } } } })
+    const engine = slowEngine(3)
+    const { llm } = await start({ engine, tiers: { app: { perEndUser: { concurrent: 1 } } } })
     const caller: Caller = { id: 'ann', tier: 'app' }
+    engine.allow(1)
     const first = await llm.generate(asked(), { signal: live(), caller })
 
     const refusal = await errorOf(read(llm, caller))
-    const other = await llm.generate(asked(), { signal: live(), caller, endUser: 'u1' })
+    const other = await llm.generate(asked({ maxTokens: 1 }), { signal: live(), caller, endUser: 'u1' })
     await other[Symbol.asyncIterator]().return?.()
+    engine.allow(10)
     await first[Symbol.asyncIterator]().return?.()
 
     expect(refusal.message).toContain('1 requests at the same time for calls without an end user.')
