@@ -2,12 +2,12 @@
 import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
 import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
-import type { PromptRenderer } from '../../packages/core/src/engine/local/model-process/render.ts'
 import type { RunContext } from '../../packages/core/src/engine/local/model-process/run-context.ts'
 import { runRequest } from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { buildOutputGrammar } from '../../packages/core/src/grammar/output-grammar.ts'
 import { parseChatTemplate } from '../../packages/core/src/template/jinja.ts'
+import { budgetOf } from './budgets.ts'
 
 /** Load options for the built-in model. */
 export const config = {
@@ -25,9 +25,9 @@ export const config = {
   kvCacheType: 'f16',
 } as const
 
-const renderer = {
+const renderer: RunContext['renderer'] = {
   render: async ({ template, messages, options }) => parseChatTemplate(template)(messages, options),
-} as Pick<PromptRenderer, 'render'> as PromptRenderer
+}
 const grammars: RunContext['grammars'] = { build: async (form) => buildOutputGrammar(form) }
 /** The parts of `RunContext` that do not depend on the model. */
 export const surroundings = { renderer, grammars } satisfies Partial<RunContext>
@@ -42,7 +42,10 @@ export async function ask(
   const input = { kind: 'text', prompt: [text] } as const
   await runRequest(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
-    { model, ...surroundings, progress: { steps: 0 }, tenant: '', background: false, signal },
+    {
+      ...{ model, ...surroundings, progress: { steps: 0 }, budget: budgetOf({ signal }) },
+      ...{ tenant: '', background: false, signal },
+    },
     (event) => events.push(event),
   )
   return events

@@ -15,6 +15,7 @@ import type { RuntimeModel } from '../../packages/core/src/engine/local/model-pr
 import { runRequest } from '../../packages/core/src/engine/local/model-process/run-request.ts'
 import type { GenerateRequest } from '../../packages/core/src/engine/request.ts'
 import { config, surroundings } from './bindings.ts'
+import { budgetOf } from './budgets.ts'
 import { type Marked, readMarked } from './marked.ts'
 
 export interface ClockedOptions {
@@ -61,6 +62,7 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
       const work = {
         model: model as RuntimeModel,
         ...surroundings,
+        budget: budgetOf(),
         progress,
         tenant,
         background: false,

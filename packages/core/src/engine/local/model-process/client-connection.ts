@@ -17,9 +17,11 @@ import { countTokens, renderPrompt } from './prompt/prompt.ts'
 import { detokenize, tokenize } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
 import { runRequest } from './run-request.ts'
+import { CpuBudget, type TenantCpu } from './workers/cpu-budget.ts'
 
 /** The model process, as its client connections use it. */
 export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars' | 'progress'> {
+  readonly tenantCpu: TenantCpu
   /** Rejects when the model cannot be loaded. */
   readonly model: Promise<RuntimeModel>
   readonly isShuttingDown: boolean
@@ -132,13 +134,14 @@ export class ClientConnection {
 
   async #handle(message: CallMessage, call: OpenCall): Promise<void> {
     const { type, id, request, tenant, background, readAheadTokens = Number.POSITIVE_INFINITY } = message
-    const { model, renderer, grammars, progress } = this.#host
+    const { model, renderer, grammars, progress, tenantCpu } = this.#host
     const { signal } = call.controller
     const context: RunContext = {
       model: await model,
       renderer,
       grammars,
       progress,
+      budget: new CpuBudget(tenantCpu, { tenant, background, signal }),
       tenant,
       background,
       signal,

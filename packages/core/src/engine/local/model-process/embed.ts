@@ -19,7 +19,7 @@ type TextTokens = readonly Token[]
 /** Stops without an error when the signal aborts. */
 export async function embed(request: EmbedRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { inputs, overflow = 'error', dimensions } = request
-  const { model } = context
+  const { model, budget } = context
   const { pool, maxTokens } = requirePooling(model, 'embed')
   for (const [index, input] of inputs.entries())
     if (typeof input !== 'string') checkTokenIds(input, model, fieldNameOf('inputs', index))
@@ -29,7 +29,7 @@ export async function embed(request: EmbedRequest, context: RunContext, emit: Em
     const stopAfter = overflow === 'truncate' ? maxTokens : undefined
     const found =
       typeof input === 'string'
-        ? await withLengthError(name, maxTokens, model.tokenize(input, signal, { stopAfter }))
+        ? await withLengthError(name, maxTokens, model.tokenize(input, budget.fork(signal), { stopAfter }))
         : checkTokenIds(input, model, name)
     const tokens = addSpecialTokens(found, model)
     if (tokens.length === 0 && !signal.aborted) throw invalidRequest(`'${name}' is empty.`, { param: name })
@@ -44,12 +44,12 @@ export async function embed(request: EmbedRequest, context: RunContext, emit: Em
 /** Stops without an error when the signal aborts. */
 export async function rerank(request: RerankRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { documents, overflow = 'error' } = request
-  const { model, signal } = context
+  const { model, budget, signal } = context
   const { pool, maxTokens, lengthOf } = requirePooling(model, 'rerank')
   const query = await withLengthError(
     'query',
     maxTokens,
-    model.tokenize(request.query, signal, { isPlain: true }),
+    model.tokenize(request.query, budget, { isPlain: true }),
   )
   const queryLength = lengthOf(query, [])
   if (queryLength >= maxTokens) throw inputTooLong('query', queryLength, maxTokens)
@@ -60,7 +60,7 @@ export async function rerank(request: RerankRequest, context: RunContext, emit: 
     const tokens = await withLengthError(
       name,
       maxTokens,
-      model.tokenize(text, signal, { isPlain: true, stopAfter }),
+      model.tokenize(text, budget.fork(signal), { isPlain: true, stopAfter }),
     )
     const excess = Math.max(0, lengthOf(query, tokens) - maxTokens)
     if (excess > 0 && stopAfter === undefined) throw inputTooLong(name, lengthOf(query, tokens), maxTokens)

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { fromWireError, type WireError } from '../ipc/wire-error.ts'
-import { BoundedWorker } from './bounded-worker.ts'
+import { BoundedWorker } from './workers/bounded-worker.ts'
 
 const deadlineMs = 2_000
 const memoryMb = 256

@@ -4,17 +4,21 @@
  */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
-import { BoundedWorker, startProcess } from './bounded-worker.ts'
+import type { StepCounter } from './model.ts'
 import type { RegexPreTokenizer } from './prompt/regex-pre-tokenizer.ts'
-import { type TokenizedText, textNotTokenizable } from './prompt/tokenizer.ts'
+import { textNotTokenizable } from './prompt/tokenizer.ts'
+import { BoundedWorker, startProcess } from './workers/bounded-worker.ts'
+import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
+import { WorkerPool } from './workers/worker-pool.ts'
 
-/** Longest text in characters that this process tokenizes at once. It takes at most 0.3 s. */
-const maxBlockingLength = 256 * 1024
+/** Longest text in characters that this process tokenizes at once. It takes at most 80 ms. */
+const maxBlockingLength = 64 * 1024
 /** Longest word in characters. It takes 90 MB of the child's stack. */
 const maxWordLength = 256 * 1024
-/** Time to tokenize one text. It includes the start of the child, which reads the vocabulary. */
-const deadlineMs = 10_000
+/** Tokenizing time from which on a text counts as slow. It includes the start of the child, which reads the vocabulary. */
+const quickMs = 3_000
 const memoryMb = 1_024
 const idleMs = 60_000
 /** How long a text is rejected after it crashed the child or exceeded a limit. */
@@ -29,23 +33,30 @@ export interface TokenizeJob {
 }
 
 /** Without a fault of the text, the vocabulary could not be read. */
-export type TokenizeResult = TokenizedText | { readonly error: string; readonly isTextAtFault: boolean }
+export type TokenizeResult =
+  | { readonly tokens: readonly Token[] }
+  | { readonly error: string; readonly isTextAtFault: boolean }
 
 export class IsolatedTokenizer {
   readonly #modelPath: string
   readonly #preTokenizer: RegexPreTokenizer | undefined
-  readonly #worker = new BoundedWorker<TokenizeJob, TokenizeResult>(
-    new URL('./native-process.js', import.meta.url),
-    { deadlineMs, memoryMb, idleMs, limitError: textTooCostly, crashError: textCrashes },
-    startProcess,
-  )
+  readonly #pool: WorkerPool<TokenizeJob, TokenizeResult>
   /** Errors by text hash. */
   readonly #rejected = new LRUCache<string, LlmError>({ max: maxRejectedTexts, ttl: rejectionMs })
 
-  /** @param preTokenizer absent if the vocabulary takes words of any length */
-  constructor(modelPath: string, preTokenizer: RegexPreTokenizer | undefined) {
+  /**
+   * @param preTokenizer absent if the vocabulary takes words of any length
+   * @param progress counts tokenized texts
+   */
+  constructor(modelPath: string, preTokenizer: RegexPreTokenizer | undefined, progress: StepCounter) {
     this.#modelPath = modelPath
     this.#preTokenizer = preTokenizer
+    this.#pool = new WorkerPool(startWorker, {
+      quickMs,
+      onProgress: () => {
+        progress.steps++
+      },
+    })
   }
 
   isNeeded(text: string): boolean {
@@ -53,27 +64,36 @@ export class IsolatedTokenizer {
   }
 
   /**
-   * Resolves without tokens when the signal aborts. Throws `invalid_request` for a text that cannot be
-   * tokenized.
+   * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
+   * that cannot be tokenized.
    */
-  async tokenize(text: string, parseSpecial: boolean, signal: AbortSignal): Promise<TokenizedText> {
+  async tokenize(text: string, parseSpecial: boolean, budget: CpuBudget): Promise<readonly Token[]> {
     if ((this.#preTokenizer?.measureLongWord(text) ?? 0) > maxWordLength) throw wordTooLong()
     const key = createHash('sha256').update(`${parseSpecial}:${text}`).digest('base64')
     const rejection = this.#rejected.get(key)
     if (rejection) throw rejection
+    // With little CPU time left, or after an abort, the deadline is shorter, so the text may be harmless.
+    const hadTime = budget.remainingMs > callBudgetMs / 2
     try {
-      const result = await this.#worker.run({ modelPath: this.#modelPath, text, parseSpecial }, signal)
+      const result = await this.#pool.run({ modelPath: this.#modelPath, text, parseSpecial }, budget)
       if (result && 'error' in result)
         throw result.isTextAtFault ? textNotTokenizable(result.error) : vocabularyUnreadable(result.error)
-      return result ?? { tokens: [], ms: 0 }
+      return result?.tokens ?? []
     } catch (cause) {
       const error = LlmError.from(cause)
-      // An abort shortens the deadline, so the text may be harmless.
-      if (error.code === 'invalid_request' && !signal.aborted) this.#rejected.set(key, error)
+      if (error.code === 'invalid_request' && hadTime && !budget.signal.aborted)
+        this.#rejected.set(key, error)
       throw error
     }
   }
 }
+
+const startWorker = () =>
+  new BoundedWorker<TokenizeJob, TokenizeResult>(
+    new URL('./native-process.js', import.meta.url),
+    { deadlineMs: callBudgetMs, memoryMb, idleMs, limitError: textTooCostly, crashError: textCrashes },
+    startProcess,
+  )
 
 const wordTooLong = (): LlmError =>
   invalidRequest(
@@ -84,7 +104,10 @@ const vocabularyUnreadable = (reason: string): LlmError =>
   new LlmError('upstream', 'The vocabulary of the model file cannot be read again.', {}, { cause: reason })
 
 const textTooCostly = (what: 'time' | 'memory'): LlmError =>
-  invalidRequest(`The text takes too much ${what} to tokenize. Send less text, or text with spaces.`)
+  invalidRequest(
+    `The text takes too much ${what} to tokenize. The limit is ${limits[what]} for each call. Send less text, or text with spaces.`,
+  )
+const limits = { time: `${callBudgetMs / 1_000} s of CPU time`, memory: `${memoryMb} MB` }
 
 const textCrashes = (): LlmError =>
   invalidRequest("The text crashes llama.cpp's tokenizer. Send another text, or use another model.")

@@ -4,6 +4,7 @@ import type { ChatTemplate } from '../../../template/jinja.ts'
 import type { CompiledGrammar } from './decoding/decoder.ts'
 import type { PoolingContexts } from './pooling.ts'
 import type { Runner } from './runner.ts'
+import type { CpuBudget } from './workers/cpu-budget.ts'
 
 export interface RuntimeModel extends ModelVocabulary, ModelBackend {
   /** Name of the model in the app. */
@@ -36,10 +37,10 @@ export interface ModelVocabulary {
   /** End-of-generation tokens. */
   getEogTokens(): readonly Token[]
   /**
-   * Throws an `LlmError` `context_length` with an estimated token count if the text is far longer than the
-   * context.
+   * Throws an `LlmError`: `context_length` with an estimated token count if the text is far longer than the
+   * context, `invalid_request` if the call has no CPU time left.
    */
-  tokenize(text: string, signal: AbortSignal, how?: TokenizeOptions): Promise<readonly Token[]>
+  tokenize(text: string, budget: CpuBudget, how?: TokenizeOptions): Promise<readonly Token[]>
   /**
    * @param before preceding tokens, which determine whether the text begins with a space
    * @param withControl whether control tokens are written as text

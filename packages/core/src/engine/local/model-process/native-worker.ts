@@ -31,9 +31,7 @@ async function tokenize({ modelPath, text, parseSpecial }: TokenizeJob): Promise
     return { error: tokenizeText, isTextAtFault: false }
   }
   try {
-    const startedAt = performance.now()
-    const tokens = tokenizeText(text, parseSpecial)
-    return { tokens, ms: performance.now() - startedAt }
+    return { tokens: tokenizeText(text, parseSpecial) }
   } catch (cause) {
     return { error: String(cause), isTextAtFault: true }
   }

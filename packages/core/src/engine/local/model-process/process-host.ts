@@ -11,6 +11,7 @@ import { claimName } from './resources/claim.ts'
 import { coresPerProcess } from './resources/cores.ts'
 import { MachineShare } from './resources/machine-share.ts'
 import type { Runner } from './runner.ts'
+import { TenantCpu } from './workers/cpu-budget.ts'
 
 /**
  * Time that a process waits for its first client. If the app crashes before it connects, the process ends
@@ -24,9 +25,10 @@ const lastStepTimeoutMs = 5_000
 
 /** One loaded model and its clients. Ends the process some time after the last client has left. */
 export class ProcessHost implements ConnectionHost {
-  readonly renderer = new PromptRenderer()
-  readonly grammars = new GrammarBuilder()
   readonly progress: StepCounter = { steps: 0 }
+  readonly tenantCpu = new TenantCpu()
+  readonly renderer = new PromptRenderer(this.progress)
+  readonly grammars = new GrammarBuilder()
   readonly model: Promise<RuntimeModel>
   readonly #config: ProcessConfig
   readonly #machineShare: MachineShare

@@ -1,46 +1,84 @@
 /** Renders chat templates in workers with a deadline and a memory limit, since model files are untrusted. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
-import { BoundedWorker, startProcess } from './bounded-worker.ts'
+import type { StepCounter } from './model.ts'
 import type { NativeJob, NativeResult, RenderJob, RenderResult } from './render-job.ts'
+import { BoundedWorker, startProcess } from './workers/bounded-worker.ts'
+import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
+import { type PoolWorker, WorkerPool } from './workers/worker-pool.ts'
 
 const bounds = {
-  deadlineMs: 10_000,
+  deadlineMs: callBudgetMs,
   limitError: (what: 'time' | 'memory') =>
-    invalidRequest(`The model's chat template takes too much ${what} for these messages.`, {
-      param: 'messages',
-    }),
+    invalidRequest(
+      `The model's chat template takes too much ${what} for these messages. The limit is ${limits[what]} for each call.`,
+      { param: 'messages' },
+    ),
 }
+const limits = { time: `${callBudgetMs / 1_000} s of CPU time`, memory: '512 MB' }
 const crashError = () =>
   invalidRequest("The model's chat template crashes llama.cpp's renderer with these messages.", {
     param: 'messages',
   })
-/** Renders one prompt at a time. Returns an empty prompt when the signal aborts before rendering starts. */
+/** How long idle workers are kept, in ms. The first thread is kept until this process ends. */
+const idleMs = 60_000
+
+/** Renders the prompts of all tenants in turn. */
 export class PromptRenderer {
-  readonly #worker = new BoundedWorker<RenderJob, RenderResult>(
-    new URL('./render-worker.js', import.meta.url),
-    { ...bounds, memoryMb: 512 },
-  )
+  readonly #pool: WorkerPool<RenderJob, string>
+
+  /** @param progress counts rendered prompts */
+  constructor(progress: StepCounter) {
+    const first = new RenderWorker(true)
+    this.#pool = new WorkerPool((isFirst) => (isFirst ? first : new RenderWorker(false)), {
+      onProgress: () => {
+        progress.steps++
+      },
+    })
+  }
+
+  /** Returns an empty prompt when the signal of the budget aborts before rendering starts. */
+  async render(job: RenderJob, budget: CpuBudget): Promise<string> {
+    return (await this.#pool.run(job, budget)) ?? ''
+  }
+}
+
+/** A worker thread, and a child process for templates that only llama.cpp can render. */
+class RenderWorker implements PoolWorker<RenderJob, string> {
+  readonly #thread: BoundedWorker<RenderJob, RenderResult>
   readonly #native = new BoundedWorker<NativeJob, NativeResult>(
     new URL('./native-process.js', import.meta.url),
-    { ...bounds, memoryMb: 1_024, idleMs: 60_000, crashError },
+    { ...bounds, memoryMb: 1_024, idleMs, crashError },
     startProcess,
   )
 
-  constructor() {
-    this.#worker.start()
+  /** @param isPermanent whether the thread starts at once and is kept when it is idle */
+  constructor(isPermanent: boolean) {
+    this.#thread = new BoundedWorker(new URL('./render-worker.js', import.meta.url), {
+      ...bounds,
+      memoryMb: 512,
+      ...(!isPermanent && { idleMs }),
+    })
+    if (isPermanent) this.#thread.start()
   }
 
-  async render(job: RenderJob, signal: AbortSignal): Promise<string> {
-    const result = (await this.#worker.run(job, signal)) ?? { text: '' }
+  async run(job: RenderJob, signal: AbortSignal, deadlineMs: number): Promise<string | undefined> {
+    const result = await this.#thread.run(job, signal, deadlineMs)
+    if (!result) return undefined
     if ('text' in result) return result.text
     const { error, filling, spentMs } = result
     if (filling) {
       const native = { source: job.template.source, variables: filling.variables }
-      const { text } = (await this.#native.run(native, signal, spentMs)) ?? { text: '' }
-      if (text !== undefined) return toPrompt(text, filling)
+      const rendered = await this.#native.run(native, signal, deadlineMs - spentMs)
+      if (!rendered) return undefined
+      if (rendered.text !== undefined) return toPrompt(rendered.text, filling)
     }
     // If both renderers fail, the error of the first renderer is reported.
     throw invalidRequest(`The model's chat template rejects these messages: ${error}`, { param: 'messages' })
+  }
+
+  restart(): void {
+    this.#thread.restart()
+    this.#native.restart()
   }
 }

@@ -1,13 +1,16 @@
 import type { GrammarBuilder } from './grammar-builder.ts'
 import type { RuntimeModel, StepCounter } from './model.ts'
 import type { PromptRenderer } from './render.ts'
+import type { CpuBudget } from './workers/cpu-budget.ts'
 
 /** Context of one call: the model, the workers of its process, and properties of the call. */
 export interface RunContext {
   readonly model: RuntimeModel
-  readonly renderer: PromptRenderer
+  readonly renderer: Pick<PromptRenderer, 'render'>
   readonly grammars: Pick<GrammarBuilder, 'build'>
   readonly progress: StepCounter
+  /** CPU time for the texts of the call. */
+  readonly budget: CpuBudget
   /** Cache partition of the caller. */
   readonly tenant: string
   readonly background: boolean

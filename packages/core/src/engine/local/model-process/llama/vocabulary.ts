@@ -4,6 +4,7 @@ import { IsolatedTokenizer } from '../isolated-tokenizer.ts'
 import type { ModelVocabulary, StepCounter } from '../model.ts'
 import { RegexPreTokenizer } from '../prompt/regex-pre-tokenizer.ts'
 import { Tokenizer } from '../prompt/tokenizer.ts'
+import { Turns } from '../workers/turns.ts'
 
 /** @param progress counts tokenized texts, or slices of them */
 export function openVocabulary(
@@ -12,9 +13,11 @@ export function openVocabulary(
   contextSize: number,
   progress: StepCounter,
 ): ModelVocabulary {
+  const turns = new Turns()
   const isolated = new IsolatedTokenizer(
     modelPath,
     RegexPreTokenizer.of(model.fileInfo.metadata.tokenizer?.ggml ?? {}),
+    progress,
   )
   const openTokenizer = (parseSpecial: boolean): Tokenizer =>
     new Tokenizer(
@@ -23,12 +26,10 @@ export function openVocabulary(
         return model.tokenize(text, parseSpecial)
       },
       contextSize,
+      turns,
       {
         isNeeded: (text) => isolated.isNeeded(text),
-        tokenize: (text, signal) =>
-          isolated.tokenize(text, parseSpecial, signal).finally(() => {
-            progress.steps++
-          }),
+        tokenize: (text, budget) => isolated.tokenize(text, parseSpecial, budget),
       },
     )
   const [tokenizer, plainTokenizer] = [openTokenizer(true), openTokenizer(false)]
@@ -44,8 +45,8 @@ export function openVocabulary(
     infill: infillTokensOf(model),
     getEogTokens: () =>
       (eogTokens ??= [...model.iterateAllTokens()].filter((token) => model.isEogToken(token))),
-    tokenize: (text, signal, { isPlain = false, stopAfter } = {}) =>
-      (isPlain ? plainTokenizer : tokenizer).tokenize(text, signal, stopAfter),
+    tokenize: (text, budget, { isPlain = false, stopAfter } = {}) =>
+      (isPlain ? plainTokenizer : tokenizer).tokenize(text, budget, stopAfter),
     detokenize: (tokens, before, withControl = false) => model.detokenize(tokens, withControl, before),
     detokenizeWithSpecial: (tokens) => model.detokenize(tokens, true),
     vocabularyTextOf: (token) => vocabularyTexts[token] ?? '',

@@ -1,10 +1,10 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { contextLengthExceeded, invalidRequest } from '../../../../errors.ts'
 import type { ChatTemplate } from '../../../../template/jinja.ts'
 import type { GenerateRequest, Message } from '../../../request.ts'
 import type { RuntimeModel } from '../model.ts'
-import type { PromptRenderer } from '../render.ts'
 import type { RunContext } from '../run-context.ts'
 import { countAddedTokens, countTokens, renderPrompt, tokenizePrompt } from './prompt.ts'
 
@@ -24,6 +24,7 @@ interface Fake {
 /** A model whose tokens are words: `b` is the BOS token, a number is itself, everything else is 100. */
 function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly Message[])[] } {
   const rendered: (readonly Message[])[] = []
+  const { signal = new AbortController().signal } = fake
   const model: Partial<RuntimeModel> = {
     contextSize: fake.contextSize ?? 100,
     vocabularySize,
@@ -39,7 +40,7 @@ function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly 
           .map((word) => (word === 'b' ? bos : Number(word) || 100) as Token)),
     detokenizeWithSpecial: (tokens) => `<${tokens.join(',')}>`,
   }
-  const renderer: Pick<PromptRenderer, 'render'> = {
+  const renderer: RunContext['renderer'] = {
     render: async ({ messages }) => {
       rendered.push(messages)
       return (fake.template ?? textOf)(messages)
@@ -47,12 +48,13 @@ function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly 
   }
   return {
     model: model as RuntimeModel,
-    renderer: renderer as PromptRenderer,
+    renderer,
     grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
     background: false,
-    signal: fake.signal ?? new AbortController().signal,
+    signal,
+    budget: budgetOf({ signal }),
     rendered,
   }
 }

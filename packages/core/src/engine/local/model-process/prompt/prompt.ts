@@ -136,7 +136,7 @@ async function tokenizeOrEstimate(
   input: GenerateRequest['input'],
   context: RunContext,
 ): Promise<readonly Token[] | number> {
-  const { model, signal } = context
+  const { model, budget } = context
   const tokens: Token[] = []
   const pieces = await renderPieces(request, input, context)
   // In infill without a template, text that looks like a special token stays plain text. Go templates have
@@ -147,7 +147,7 @@ async function tokenizeOrEstimate(
   try {
     for (const piece of pieces) {
       const isText = typeof piece === 'string'
-      const more = isText ? await model.tokenize(piece, signal, { isPlain }) : checkTokenIds(piece, model)
+      const more = isText ? await model.tokenize(piece, budget, { isPlain }) : checkTokenIds(piece, model)
       seen += piece.length
       const count = tokens.length + more.length
       if (count > maxUsefulTokens(model)) return Math.round((count * length) / seen)
@@ -167,7 +167,7 @@ async function tokenizeOrEstimate(
 async function renderPieces(
   request: GenerateRequest,
   input: GenerateRequest['input'],
-  { model, renderer, signal }: RunContext,
+  { model, renderer, budget }: RunContext,
 ): Promise<PromptPieces> {
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const { template } = model
@@ -175,7 +175,7 @@ async function renderPieces(
   const goTemplate = go && { goTemplate: go.source }
   if (input.kind === 'infill')
     return go?.uses.suffix
-      ? [await renderer.render({ template, ...goTemplate, messages: [], options: {}, gap: input }, signal)]
+      ? [await renderer.render({ template, ...goTemplate, messages: [], options: {}, gap: input }, budget)]
       : toInfillPieces(input, model)
   const reasoning = resolveReasoning(request, go)
   const options = {
@@ -184,7 +184,7 @@ async function renderPieces(
     variables: input.templateOptions,
   }
   const job = { template, ...goTemplate, messages: toTemplateMessages(input), options }
-  const text = await renderer.render(job, signal)
+  const text = await renderer.render(job, budget)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
 }

@@ -14,11 +14,11 @@ const tokensPerSlice = 4_096
 /** Stops without an error when the signal aborts. */
 export async function tokenize(
   { text, addSpecial = false, parseSpecial = true }: TokenizeRequest,
-  { model, progress, signal }: RunContext,
+  { model, progress, budget, signal }: RunContext,
   emit: (result: CallResult) => void,
 ): Promise<void> {
   const stopAfter = Number.POSITIVE_INFINITY
-  const found = await model.tokenize(text, signal, { isPlain: !parseSpecial, stopAfter })
+  const found = await model.tokenize(text, budget, { isPlain: !parseSpecial, stopAfter })
   const tokens = addSpecial ? addSpecialTokens(found, model) : found
   for (let start = 0; start < tokens.length && !signal.aborted; start += tokensPerSlice) {
     emit(tokens.slice(start, start + tokensPerSlice))

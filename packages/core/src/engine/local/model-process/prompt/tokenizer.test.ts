@@ -1,10 +1,13 @@
 import { modelPath } from '@modelmount/tiny-model'
 import { getLlama, type LlamaModel, type Token } from 'node-llama-cpp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
-import { type TokenizedText, Tokenizer, type TokenizerIsolation } from './tokenizer.ts'
+import { TenantCpu } from '../workers/cpu-budget.ts'
+import { Turns } from '../workers/turns.ts'
+import { Tokenizer, type TokenizerIsolation } from './tokenizer.ts'
 
-const never = new AbortController().signal
+const budget = budgetOf()
 const contextSize = 1_000_000
 
 /** Prose, code, other scripts and template markup. */
@@ -41,7 +44,7 @@ describe.each([
       calls = []
       const text = longText(length).slice(0, length)
 
-      const tokens = await new Tokenizer(tokenize, contextSize).tokenize(text, never)
+      const tokens = await new Tokenizer(tokenize, contextSize, new Turns()).tokenize(text, budget)
 
       expect(tokens).toEqual(model.tokenize(text, true))
       expect(Math.max(...calls)).toBeLessThanOrEqual(32_768)
@@ -52,17 +55,17 @@ describe.each([
     calls = []
     const text = '东京😀'.repeat(20_000)
 
-    const tokens = await new Tokenizer(tokenize, contextSize).tokenize(text, never)
+    const tokens = await new Tokenizer(tokenize, contextSize, new Turns()).tokenize(text, budget)
 
     expect(tokens).toEqual(model.tokenize(text, true))
   })
 
   test('a text that is far too long is not tokenized to its end', async () => {
     calls = []
-    const tokens = new Tokenizer(tokenize, 100).tokenize('a'.repeat(10_000_000), never)
+    const tokens = new Tokenizer(tokenize, 100, new Turns()).tokenize('a'.repeat(10_000_000), budget)
 
     await expect(tokens).rejects.toMatchObject({ code: 'context_length' })
-    expect(calls.reduce((sum, one) => sum + one, 0)).toBeLessThan(70_000)
+    expect(calls.reduce((sum, one) => sum + one, 0)).toBeLessThan(20_000)
   })
 })
 
@@ -71,53 +74,88 @@ const letters = (text: string): readonly Token[] => [...text].map((letter) => le
 test('one slice is tokenized per turn of the event loop, over all texts', async () => {
   let inTurn = 0
   let most = 0
-  const tokenizer = new Tokenizer((text) => {
-    most = Math.max(most, ++inTurn)
-    setImmediate(() => {
-      inTurn = 0
-    })
-    return letters(text)
-  }, contextSize)
+  const tokenizer = new Tokenizer(
+    (text) => {
+      most = Math.max(most, ++inTurn)
+      setImmediate(() => {
+        inTurn = 0
+      })
+      return letters(text)
+    },
+    contextSize,
+    new Turns(),
+  )
   inTurn = most = 0
 
-  await Promise.all(Array.from({ length: 8 }, () => tokenizer.tokenize('word '.repeat(20_000), never)))
+  await Promise.all(Array.from({ length: 8 }, () => tokenizer.tokenize('word '.repeat(20_000), budget)))
 
   expect(most).toBe(1)
 })
 
 test('a short text does not wait for all slices of a long text', async () => {
   const order: string[] = []
-  const tokenizer = new Tokenizer(letters, contextSize)
+  const tokenizer = new Tokenizer(letters, contextSize, new Turns())
 
   await Promise.all([
-    tokenizer.tokenize('word '.repeat(50_000), never).then(() => order.push('long')),
-    tokenizer.tokenize('short', never).then(() => order.push('short')),
+    tokenizer.tokenize('word '.repeat(50_000), budget).then(() => order.push('long')),
+    tokenizer.tokenize('short', budget).then(() => order.push('short')),
   ])
 
   expect(order).toEqual(['short', 'long'])
 })
 
+test("a tenant's short text waits for two slices at most, however many texts of another tenant wait", async () => {
+  const tenants = new TenantCpu()
+  const order: string[] = []
+  const tokenizer = new Tokenizer(
+    (text) => {
+      order.push(text.length > 10 ? 'long' : text)
+      return letters(text)
+    },
+    contextSize,
+    new Turns(),
+  )
+  order.length = 0
+  const greedy = Array.from({ length: 64 }, () =>
+    tokenizer.tokenize('word '.repeat(20_000), budgetOf({ tenant: 'greedy' }, tenants)),
+  )
+  while (order.length < 3) await new Promise((resolve) => setImmediate(resolve))
+
+  await tokenizer.tokenize('short', budgetOf({ tenant: 'ann' }, tenants))
+
+  expect(order.indexOf('short')).toBeLessThanOrEqual(5)
+  await Promise.all(greedy)
+})
+
 test('an aborted call is not tokenized any further', async () => {
   const call = new AbortController()
   let calls = 0
-  const tokenizer = new Tokenizer((text) => {
-    if (++calls > 10) call.abort()
-    return letters(text)
-  }, contextSize)
+  const tokenizer = new Tokenizer(
+    (text) => {
+      if (++calls > 10) call.abort()
+      return letters(text)
+    },
+    contextSize,
+    new Turns(),
+  )
 
-  await tokenizer.tokenize('word '.repeat(100_000), call.signal)
+  await tokenizer.tokenize('word '.repeat(100_000), budgetOf({ signal: call.signal }))
 
   expect(calls).toBe(11)
 })
 
 test('an exception of the library is an error of the text', async () => {
-  const tokenizer = new Tokenizer((text) => {
-    if (text.includes('bad')) throw new Error('Failed to process regex')
-    return letters(text)
-  }, contextSize)
+  const tokenizer = new Tokenizer(
+    (text) => {
+      if (text.includes('bad')) throw new Error('Failed to process regex')
+      return letters(text)
+    },
+    contextSize,
+    new Turns(),
+  )
 
-  await expect(tokenizer.tokenize('a bad text', never)).rejects.toMatchObject({ code: 'invalid_request' })
-  expect(await tokenizer.tokenize('another', never)).toEqual(letters('another'))
+  await expect(tokenizer.tokenize('a bad text', budget)).rejects.toMatchObject({ code: 'invalid_request' })
+  expect(await tokenizer.tokenize('another', budget)).toEqual(letters('another'))
 })
 
 describe('a slice that must be isolated', () => {
@@ -127,9 +165,9 @@ describe('a slice that must be isolated', () => {
     const isolated: string[] = []
     const isolation: TokenizerIsolation = {
       isNeeded: (text) => /x{10}/.test(text),
-      tokenize: (text, signal) => {
+      tokenize: (text, budget) => {
         isolated.push(text)
-        return tokenize(text, signal)
+        return tokenize(text, budget)
       },
     }
     return { isolation, isolated }
@@ -137,18 +175,19 @@ describe('a slice that must be isolated', () => {
 
   test('never reaches the library here, and its tokens take their place in the text', async () => {
     const seen: string[] = []
-    const { isolation, isolated } = isolationOf(async (text) => ({ tokens: letters(text), ms: 0 }))
+    const { isolation, isolated } = isolationOf(async (text) => letters(text))
     const tokenizer = new Tokenizer(
       (text) => {
         seen.push(text)
         return letters(text)
       },
       contextSize,
+      new Turns(),
       isolation,
     )
     const text = `${'word '.repeat(10_000)}${'x'.repeat(100)} ${'word '.repeat(10_000)}end`
 
-    expect(await tokenizer.tokenize(text, never)).toEqual(letters(text))
+    expect(await tokenizer.tokenize(text, budget)).toEqual(letters(text))
 
     expect(isolated).toHaveLength(1)
     expect(isolated[0]).toContain('x'.repeat(100))
@@ -156,27 +195,30 @@ describe('a slice that must be isolated', () => {
   })
 
   test('does not delay other texts', async () => {
-    let finish = (_text: TokenizedText): void => {}
+    let finish = (_tokens: readonly Token[]): void => {}
     const { isolation } = isolationOf(
       () =>
         new Promise((resolve) => {
           finish = resolve
         }),
     )
-    const tokenizer = new Tokenizer(letters, contextSize, isolation)
+    const tokenizer = new Tokenizer(letters, contextSize, new Turns(), isolation)
 
-    const slow = tokenizer.tokenize('x'.repeat(100), never)
+    const slow = tokenizer.tokenize('x'.repeat(100), budget)
 
-    expect(await tokenizer.tokenize('other', never)).toEqual(letters('other'))
-    finish({ tokens: letters('x'), ms: 0 })
+    expect(await tokenizer.tokenize('other', budget)).toEqual(letters('other'))
+    finish(letters('x'))
     expect(await slow).toEqual(letters('x'))
   })
 
-  test('counts towards the time that a text may take', async () => {
-    const { isolation, isolated } = isolationOf(async (text) => ({ tokens: letters(text), ms: 2_000 }))
-    const tokenizer = new Tokenizer(letters, contextSize, isolation)
+  test('counts towards the CPU time of the call', async () => {
+    const { isolation, isolated } = isolationOf(async (text, budget) => {
+      budget.charge(4_000)
+      return letters(text)
+    })
+    const tokenizer = new Tokenizer(letters, contextSize, new Turns(), isolation)
 
-    await expect(tokenizer.tokenize('x'.repeat(400_000), never)).rejects.toMatchObject({
+    await expect(tokenizer.tokenize('x'.repeat(400_000), budgetOf())).rejects.toMatchObject({
       code: 'invalid_request',
     })
     expect(isolated).toHaveLength(3)

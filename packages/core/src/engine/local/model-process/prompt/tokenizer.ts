@@ -2,29 +2,22 @@
  * Tokenizes texts in slices, since the library's tokenizer blocks the event loop. The library tokenizes 4 MB
  * of text per second, but only 1 MB of text that has no spaces.
  */
-import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, LlmError } from '../../../../errors.ts'
+import type { CpuBudget } from '../workers/cpu-budget.ts'
+import type { Turns } from '../workers/turns.ts'
 
-/** Length of a slice in characters. A slice takes about 10 ms, at worst 40 ms. */
-const sliceLength = 32 * 1024
-/** Limit on the tokenizing time of one text. The time between its slices does not count. */
-const deadlineMs = 5_000
-
-export interface TokenizedText {
-  readonly tokens: readonly Token[]
-  /** Tokenizing time. */
-  readonly ms: number
-}
+/** Length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
+const sliceLength = 8 * 1024
 
 /** Tokenizes in another process what must not be tokenized in this one. */
 export interface TokenizerIsolation {
   isNeeded(text: string): boolean
   /**
-   * Resolves without tokens when the signal aborts. Throws `invalid_request` for a text that cannot be
-   * tokenized.
+   * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
+   * that cannot be tokenized.
    */
-  tokenize(text: string, signal: AbortSignal): Promise<TokenizedText>
+  tokenize(text: string, budget: CpuBudget): Promise<readonly Token[]>
 }
 
 export class Tokenizer {
@@ -32,16 +25,21 @@ export class Tokenizer {
   readonly #contextSize: number
   readonly #isolation: TokenizerIsolation | undefined
   readonly #boundary: SliceBoundary | undefined
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #turns: Turns
 
-  /** @param tokenize the library's tokenizer */
+  /**
+   * @param tokenize the library's tokenizer
+   * @param turns shared by all tokenizers of the model
+   */
   constructor(
     tokenize: (text: string) => readonly Token[],
     contextSize: number,
+    turns: Turns,
     isolation?: TokenizerIsolation,
   ) {
     this.#tokenize = tokenize
     this.#contextSize = contextSize
+    this.#turns = turns
     this.#isolation = isolation
     this.#boundary = boundaries.find(({ rest }) => {
       const joined = [...tokenize('word'), ...tokenize(rest)]
@@ -52,52 +50,44 @@ export class Tokenizer {
 
   /**
    * Throws an `LlmError` `context_length` with an estimated token count if the text is far longer than the
-   * context. When the signal aborts, returns the tokens so far.
+   * context, or `invalid_request` if the call has no CPU time left. When the signal aborts, returns the tokens
+   * so far.
    * @param stopAfter stops after at least this many tokens, instead of throwing for a long text
    */
-  async tokenize(text: string, signal: AbortSignal, stopAfter?: number): Promise<readonly Token[]> {
+  async tokenize(text: string, budget: CpuBudget, stopAfter?: number): Promise<readonly Token[]> {
+    const { signal } = budget
     const tokens: Token[] = []
-    let workMs = 0
     let isExact = true
     for (let start = 0; start < text.length && !signal.aborted; ) {
       const boundaryAt = text.length - start > sliceLength ? this.#findBoundary(text, start) : text.length
       isExact &&= boundaryAt !== undefined
       const end = boundaryAt ?? alignToCharacter(text, start + sliceLength)
-      const slice = await this.#tokenizeSlice(text.slice(start, end), signal)
-      workMs += slice.ms
-      for (const token of slice.tokens) tokens.push(token)
+      for (const token of await this.#tokenizeSlice(text.slice(start, end), budget)) tokens.push(token)
       if (stopAfter !== undefined && tokens.length >= stopAfter) return tokens
       if (stopAfter === undefined && tokens.length > 2 * this.#contextSize && end < text.length)
         throw contextLengthExceeded(Math.round((tokens.length * text.length) / end), this.#contextSize)
-      if (workMs > deadlineMs) throw tokenizationTooSlow()
+      budget.throwIfSpent()
       start = end + (isExact && end < text.length ? (this.#boundary?.skip ?? 0) : 0)
     }
-    return isExact || signal.aborted ? tokens : (await this.#tokenizeSlice(text, signal)).tokens
+    return isExact || signal.aborted ? tokens : this.#tokenizeSlice(text, budget)
   }
 
-  #tokenizeSlice(text: string, signal: AbortSignal): Promise<TokenizedText> {
+  #tokenizeSlice(text: string, budget: CpuBudget): Promise<readonly Token[]> {
     return this.#isolation?.isNeeded(text)
-      ? this.#isolation.tokenize(text, signal)
-      : this.#tokenizeInTurn(text)
+      ? this.#isolation.tokenize(text, budget)
+      : this.#tokenizeInTurn(text, budget)
   }
 
-  /**
-   * Queues the slices of all calls. One slice runs per turn of the event loop, and the model decodes in
-   * between.
-   */
-  #tokenizeInTurn(text: string): Promise<TokenizedText> {
-    const slice = this.#queue.then(async () => {
-      await setImmediate()
-      const startedAt = performance.now()
+  /** Queues the slices of all calls. */
+  async #tokenizeInTurn(text: string, budget: CpuBudget): Promise<readonly Token[]> {
+    const tokens = await this.#turns.run(budget, () => {
       try {
-        const tokens = this.#tokenize(text)
-        return { tokens, ms: performance.now() - startedAt }
+        return this.#tokenize(text)
       } catch (cause) {
         throw textNotTokenizable(cause)
       }
     })
-    this.#queue = slice.catch(() => {})
-    return slice
+    return tokens ?? []
   }
 
   /** Finds a position at which the text can be split without changing its tokens. */
@@ -135,13 +125,6 @@ const isWord = (character = ''): boolean => /[\p{L}\p{N}]/u.test(character)
 /** Moves the end of a slice out of a surrogate pair. */
 const alignToCharacter = (text: string, end: number): number =>
   /[\uD800-\uDBFF]/.test(text[end - 1] ?? '') ? end - 1 : end
-
-const tokenizationTooSlow = (): LlmError =>
-  new LlmError(
-    'invalid_request',
-    'The text takes too long to tokenize. Send less text, or text with spaces.',
-    { param: 'messages' },
-  )
 
 /** @param cause exception of llama.cpp */
 export const textNotTokenizable = (cause: unknown): LlmError =>

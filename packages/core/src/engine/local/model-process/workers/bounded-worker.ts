@@ -6,7 +6,7 @@ import { fork, type Serializable } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { LlmError } from '../../../errors.ts'
+import { LlmError } from '../../../../errors.ts'
 
 /**
  * Time that a running job still has after its caller has left. Most jobs end in this time, and waiting for
@@ -96,6 +96,14 @@ export class BoundedWorker<Job, Result> {
     this.#start = start
   }
 
+  /** Ends the running job, which rejects. Starts the next worker, unless none was running. */
+  restart(): void {
+    if (!this.#worker) return
+    this.#terminate()
+    this.start()
+    this.#onFailure(new LlmError('internal', 'The job was stopped.'))
+  }
+
   /** Starts the worker unless it is running. If called early, the first job need not wait for the start. */
   start(): WorkerHandle {
     if (this.#worker) return this.#worker
@@ -114,17 +122,16 @@ export class BoundedWorker<Job, Result> {
 
   /**
    * Resolves with `undefined` when the signal aborts before the job starts.
-   * @param spentMs part of the deadline that is already used, in ms
+   * @param deadlineMs @default the deadline of the bounds
    */
-  run(job: Job, signal: AbortSignal, spentMs = 0): Promise<Result | undefined> {
-    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, spentMs)))
+  run(job: Job, signal: AbortSignal, deadlineMs = this.#bounds.deadlineMs): Promise<Result | undefined> {
+    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, deadlineMs)))
     this.#queue = running.catch(() => {})
     return running
   }
 
-  async #run(job: Job, signal: AbortSignal, spentMs: number): Promise<Result> {
+  async #run(job: Job, signal: AbortSignal, deadlineMs: number): Promise<Result> {
     const { idleMs, limitError } = this.#bounds
-    const deadlineMs = this.#bounds.deadlineMs - spentMs
     let timer: NodeJS.Timeout | undefined
     let shortenDeadline = (): void => {}
     clearTimeout(this.#idleTimer)

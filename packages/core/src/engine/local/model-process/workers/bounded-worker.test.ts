@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
-import { invalidRequest, type LlmError } from '../../../errors.ts'
+import { invalidRequest, type LlmError } from '../../../../errors.ts'
 import { BoundedWorker, startProcess } from './bounded-worker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'workers-'))

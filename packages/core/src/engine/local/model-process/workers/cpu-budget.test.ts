@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
+import { selectNext, TenantCpu } from './cpu-budget.ts'
+
+test('the CPU time of a tenant halves every ten seconds', () => {
+  let now = 0
+  const tenants = new TenantCpu(() => now)
+
+  tenants.charge('ann', 8_000)
+  now += 20_000
+  tenants.charge('ann', 1_000)
+
+  expect(tenants.recentMs('ann')).toBe(3_000)
+  expect(tenants.recentMs('bob')).toBe(0)
+})
+
+test('a tenant with a slow job counts as slow for ten seconds', () => {
+  let now = 0
+  const tenants = new TenantCpu(() => now)
+
+  tenants.markSlow('ann')
+
+  now = 9_999
+  expect([tenants.isSlow('ann'), tenants.isSlow('bob')]).toEqual([true, false])
+  now = 10_000
+  expect(tenants.isSlow('ann')).toBe(false)
+})
+
+test('a call that has used up its budget is rejected, and the error names the limit', () => {
+  const budget = budgetOf()
+  budget.charge(9_999)
+  budget.throwIfSpent()
+  budget.charge(2)
+
+  expect(() => budget.throwIfSpent()).toThrow(
+    expect.objectContaining({
+      code: 'invalid_request',
+      message: expect.stringContaining('10 s of CPU time for each call'),
+    }),
+  )
+})
+
+test('the calls of a tenant share its CPU time, but not their budgets', () => {
+  const tenants = new TenantCpu()
+  const [one, other] = [budgetOf({ tenant: 'ann' }, tenants), budgetOf({ tenant: 'ann' }, tenants)]
+
+  one.charge(4_000)
+  other.fork(one.signal).chargeTenant(100)
+
+  expect([one.remainingMs, other.remainingMs]).toEqual([6_000, 10_000])
+  expect(other.tenantMs).toBeGreaterThan(4_000)
+})
+
+test('a tenant who has used much CPU time waits behind others, but not for ever', () => {
+  let now = 0
+  const tenants = new TenantCpu(() => now)
+  const heavy = { budget: budgetOf({ tenant: 'heavy' }, tenants) }
+  const busy = { budget: budgetOf({ tenant: 'busy' }, tenants) }
+  heavy.budget.charge(10_000)
+
+  let served = 0
+  while (selectNext([heavy, busy]) === busy) {
+    served++
+    busy.budget.charge(100)
+    now += 100
+  }
+
+  expect(served).toBeGreaterThan(50)
+  expect(served).toBeLessThan(200)
+})

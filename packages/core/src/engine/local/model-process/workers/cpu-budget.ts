@@ -1,0 +1,137 @@
+/**
+ * CPU time that calls spend on text before and beside decoding: rendering, tokenizing, building grammars.
+ * Tenants with less recent CPU time go first.
+ */
+import { LRUCache } from 'lru-cache'
+import { invalidRequest } from '../../../../errors.ts'
+
+/** CPU time that one call may spend on its text, in ms. */
+export const callBudgetMs = 10_000
+/** Time in which the recorded CPU time of a tenant halves, in ms. */
+const halfLifeMs = 10_000
+/** How long the jobs of a tenant count as slow after one of them was slow, in ms. */
+const slowMs = 10_000
+/** Beyond this number, the tenant that was idle for longest counts as new. */
+const maxTenants = 10_000
+
+interface TenantRecord {
+  cpuMs: number
+  updatedAt: number
+  slowUntil: number
+}
+
+/** Recent CPU time of each tenant. */
+export class TenantCpu {
+  readonly #records = new LRUCache<string, TenantRecord>({ max: maxTenants })
+  readonly #now: () => number
+
+  /** @param now clock in milliseconds */
+  constructor(now = () => performance.now()) {
+    this.#now = now
+  }
+
+  charge(tenant: string, ms: number): void {
+    const record = this.#update(tenant)
+    record.cpuMs += ms
+    this.#records.set(tenant, record)
+  }
+
+  recentMs(tenant: string): number {
+    return this.#update(tenant).cpuMs
+  }
+
+  markSlow(tenant: string): void {
+    this.#records.set(tenant, { ...this.#update(tenant), slowUntil: this.#now() + slowMs })
+  }
+
+  isSlow(tenant: string): boolean {
+    return this.#update(tenant).slowUntil > this.#now()
+  }
+
+  #update(tenant: string): TenantRecord {
+    const now = this.#now()
+    const record = this.#records.get(tenant) ?? { cpuMs: 0, updatedAt: now, slowUntil: 0 }
+    record.cpuMs *= 2 ** ((record.updatedAt - now) / halfLifeMs)
+    record.updatedAt = now
+    return record
+  }
+}
+
+interface BudgetOwner {
+  readonly tenant: string
+  readonly background: boolean
+  readonly signal: AbortSignal
+}
+
+/** CPU time of one call. */
+export class CpuBudget implements BudgetOwner {
+  readonly tenant: string
+  readonly background: boolean
+  readonly signal: AbortSignal
+  readonly #tenants: TenantCpu
+  #usedMs = 0
+
+  constructor(tenants: TenantCpu, { tenant, background, signal }: BudgetOwner) {
+    this.#tenants = tenants
+    this.tenant = tenant
+    this.background = background
+    this.signal = signal
+  }
+
+  get remainingMs(): number {
+    return callBudgetMs - this.#usedMs
+  }
+
+  /** Recent CPU time of the tenant. */
+  get tenantMs(): number {
+    return this.#tenants.recentMs(this.tenant)
+  }
+
+  /** Whether the next job is expected to be slow, since a recent job of the tenant was. */
+  get isSlow(): boolean {
+    return this.#tenants.isSlow(this.tenant)
+  }
+
+  markSlow(): void {
+    this.#tenants.markSlow(this.tenant)
+  }
+
+  charge(ms: number): void {
+    this.#usedMs += ms
+    this.chargeTenant(ms)
+  }
+
+  /** Charges the tenant, but not the call. */
+  chargeTenant(ms: number): void {
+    this.#tenants.charge(this.tenant, ms)
+  }
+
+  /** Throws an `LlmError` `invalid_request` if the call has used up its budget. */
+  throwIfSpent(): void {
+    if (this.remainingMs < 0) throw budgetExceeded()
+  }
+
+  /** Another budget for the same tenant, for one of several texts of a call. */
+  fork(signal: AbortSignal): CpuBudget {
+    return new CpuBudget(this.#tenants, { tenant: this.tenant, background: this.background, signal })
+  }
+}
+
+/** Returns the first entry of the tenant with the least CPU time. Foreground calls go before background calls. */
+export function selectNext<Entry extends { readonly budget: CpuBudget }>(
+  waiting: readonly Entry[],
+): Entry | undefined {
+  return waiting.reduce<Entry | undefined>(
+    (next, entry) => (next && !isBefore(entry.budget, next.budget) ? next : entry),
+    undefined,
+  )
+}
+
+const isBefore = (a: CpuBudget, b: CpuBudget): boolean =>
+  a.background === b.background ? a.tenantMs < b.tenantMs : b.background
+
+const budgetExceeded = () =>
+  invalidRequest(
+    `The text takes too long to render and tokenize. The limit is ${callBudgetMs / 1_000} s of CPU time for each call. Send less text, or text with spaces.`,
+    { param: 'messages' },
+  )

@@ -1,0 +1,134 @@
+import { expect, test } from 'vitest'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
+import { LlmError } from '../../../../errors.ts'
+import { type CpuBudget, TenantCpu } from './cpu-budget.ts'
+import { type PoolWorker, WorkerPool } from './worker-pool.ts'
+
+interface FakeJob {
+  readonly name: string
+  /** Whether the job runs until the test ends it. */
+  readonly isEndless?: boolean
+}
+
+const quickMs = 50
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** A pool with one quick and one slow slot, whose workers record what they run. */
+function fakePool() {
+  const log: string[] = []
+  const ends = new Map<string, () => void>()
+  let created = 0
+  class FakeWorker implements PoolWorker<FakeJob, string> {
+    #stop = (): void => {}
+    run({ name, isEndless = false }: FakeJob): Promise<string> {
+      log.push(name)
+      return new Promise((resolve, reject) => {
+        this.#stop = () => reject(new LlmError('internal', 'stopped'))
+        ends.set(name, () => resolve(name))
+        if (!isEndless) setImmediate(() => resolve(name))
+      })
+    }
+    restart(): void {
+      log.push('restart')
+      this.#stop()
+    }
+  }
+  const pool = new WorkerPool<FakeJob, string>(
+    () => {
+      created++
+      return new FakeWorker()
+    },
+    { slots: 1, quickMs },
+  )
+  const tenants = new TenantCpu()
+  const budgetFor = (tenant: string, background = false): CpuBudget =>
+    budgetOf({ tenant, background }, tenants)
+  return { pool, log, ends, tenants, budgetFor, created: () => created }
+}
+
+test('one worker serves quick jobs, however many', async () => {
+  const { pool, budgetFor, created } = fakePool()
+
+  const results = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => pool.run({ name: `${index}` }, budgetFor('ann'))),
+  )
+
+  expect(results).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`))
+  expect(created()).toBe(1)
+})
+
+test('tenants take turns by their CPU time, and background calls come last', async () => {
+  const { pool, log, tenants, budgetFor } = fakePool()
+  tenants.charge('heavy', 5_000)
+  tenants.charge('light', 10)
+
+  await Promise.all([
+    pool.run({ name: 'first' }, budgetFor('first')),
+    ...['a', 'b'].map((name) => pool.run({ name: `heavy ${name}` }, budgetFor('heavy'))),
+    pool.run({ name: 'background' }, budgetFor('new', true)),
+    pool.run({ name: 'light' }, budgetFor('light')),
+    pool.run({ name: 'new' }, budgetFor('new')),
+  ])
+
+  expect(log).toEqual(['first', 'new', 'light', 'heavy a', 'heavy b', 'background'])
+})
+
+test('a slow job moves out of the quick slot without a restart, and the other jobs of its tenant wait for it', async () => {
+  const { pool, log, ends, budgetFor } = fakePool()
+  const slow = pool.run({ name: 'slow', isEndless: true }, budgetFor('greedy'))
+  const later = pool.run({ name: 'later' }, budgetFor('greedy'))
+
+  expect(await pool.run({ name: 'polite' }, budgetFor('ann'))).toBe('polite')
+  expect(await pool.run({ name: 'again' }, budgetFor('ann'))).toBe('again')
+  expect(log).toEqual(['slow', 'polite', 'again'])
+
+  ends.get('slow')?.()
+  expect(await slow).toBe('slow')
+  expect(await later).toBe('later')
+})
+
+test('a second slow job is stopped, and runs again after the first', async () => {
+  const { pool, log, ends, budgetFor } = fakePool()
+  const first = pool.run({ name: 'first', isEndless: true }, budgetFor('greedy'))
+  const second = pool.run({ name: 'second', isEndless: true }, budgetFor('hostile'))
+
+  expect(await pool.run({ name: 'polite' }, budgetFor('ann'))).toBe('polite')
+  expect(log).toEqual(['first', 'second', 'restart', 'polite'])
+
+  ends.get('first')?.()
+  await first
+  await tick()
+  ends.get('second')?.()
+  expect(await second).toBe('second')
+  expect(log.at(-1)).toBe('second')
+})
+
+test('an aborted call leaves the queue', async () => {
+  const { pool, log, ends, budgetFor } = fakePool()
+  const call = new AbortController()
+  const first = pool.run({ name: 'first', isEndless: true }, budgetFor('ann'))
+  const aborted = pool.run({ name: 'aborted' }, budgetOf({ signal: call.signal }))
+  call.abort()
+
+  expect(await aborted).toBeUndefined()
+  ends.get('first')?.()
+  await first
+  expect(log).toEqual(['first'])
+})
+
+test('a job may run for as long as the call has CPU time left', async () => {
+  const deadlines: number[] = []
+  const pool = new WorkerPool<string, string>(() => ({
+    run: async (job, _signal, deadlineMs) => {
+      deadlines.push(deadlineMs)
+      return job
+    },
+    restart: () => {},
+  }))
+  const budget = budgetOf()
+  budget.charge(9_000)
+
+  await pool.run('job', budget)
+
+  expect(deadlines).toEqual([1_000])
+})

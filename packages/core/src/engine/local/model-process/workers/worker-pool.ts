@@ -1,0 +1,126 @@
+/**
+ * Runs untrusted jobs of all tenants in a few workers. Most jobs are quick. Jobs that are not, and all jobs
+ * of tenants who recently had such a job, use other slots than the quick ones. So a quick job waits a second at most
+ * for the slow jobs of other tenants.
+ */
+import { availableParallelism } from 'node:os'
+import { WaitQueue } from '../../../../util/wait-queue.ts'
+import { type CpuBudget, selectNext } from './cpu-budget.ts'
+
+/** Running time from which on a job counts as slow, in ms. */
+const defaultQuickMs = 1_000
+/** Slots for quick jobs, and as many for slow jobs. Decoding needs the other cores. */
+const defaultSlots = Math.min(4, Math.max(1, availableParallelism() >> 2))
+
+export interface PoolWorker<Job, Result> {
+  /** Rejects with an `LlmError` `invalid_request` if the job exceeds the deadline. */
+  run(job: Job, signal: AbortSignal, deadlineMs: number): Promise<Result | undefined>
+  /** Ends the running job, which rejects. The worker stays usable. */
+  restart(): void
+}
+
+interface PoolEntry {
+  readonly budget: CpuBudget
+  isSlow: boolean
+}
+
+interface PoolOptions {
+  readonly slots?: number
+  readonly quickMs?: number
+  /** Called when a job has ended or moves to a slow slot. */
+  readonly onProgress?: () => void
+}
+
+export class WorkerPool<Job, Result> {
+  readonly #create: (isFirst: boolean) => PoolWorker<Job, Result>
+  readonly #slots: number
+  readonly #quickMs: number
+  readonly #onProgress: () => void
+  /** In order of creation. */
+  readonly #workers: PoolWorker<Job, Result>[] = []
+  readonly #busy = new Set<PoolWorker<Job, Result>>()
+  readonly #running = new Set<PoolEntry>()
+  readonly #queue = new WaitQueue<PoolEntry>({
+    select: (waiting) =>
+      selectNext(waiting.filter((entry) => this.#countRunning(isExpectedSlow(entry)) < this.#slots)),
+    admit: (entry) => {
+      entry.isSlow = isExpectedSlow(entry)
+      this.#running.add(entry)
+    },
+  })
+
+  /** @param create creates a worker. Called at most twice for each slot, and when a job needs the worker */
+  constructor(
+    create: (isFirst: boolean) => PoolWorker<Job, Result>,
+    { slots = defaultSlots, quickMs = defaultQuickMs, onProgress = () => {} }: PoolOptions = {},
+  ) {
+    this.#create = create
+    this.#slots = slots
+    this.#quickMs = quickMs
+    this.#onProgress = onProgress
+  }
+
+  /**
+   * Charges the running time to the budget. Resolves with `undefined` when the signal of the budget aborts
+   * before the job starts.
+   */
+  async run(job: Job, budget: CpuBudget): Promise<Result | undefined> {
+    const entry: PoolEntry = { budget, isSlow: false }
+    for (;;) {
+      if (!(await this.#queue.wait(entry, budget.signal))) return undefined
+      const outcome = await this.#attempt(job, entry)
+      if (outcome) return outcome.result
+    }
+  }
+
+  /** Resolves with `undefined` if the job was stopped, and has to run again in a slow slot. */
+  async #attempt(job: Job, entry: PoolEntry): Promise<{ readonly result: Result | undefined } | undefined> {
+    const { budget } = entry
+    const worker = this.#takeWorker()
+    const startedAt = performance.now()
+    let isStopped = false
+    const onSlow = (): void => {
+      isStopped = this.#countRunning(true) >= this.#slots
+      entry.isSlow = true
+      budget.markSlow()
+      this.#onProgress()
+      if (isStopped) worker.restart()
+      else this.#queue.pump()
+    }
+    const timer = entry.isSlow ? undefined : setTimeout(onSlow, this.#quickMs)
+    try {
+      return { result: await worker.run(job, budget.signal, budget.remainingMs) }
+    } catch (error) {
+      if (isStopped) return undefined
+      throw error
+    } finally {
+      clearTimeout(timer)
+      const spentMs = performance.now() - startedAt
+      if (isStopped) budget.chargeTenant(spentMs)
+      else budget.charge(spentMs)
+      if (spentMs > this.#quickMs) budget.markSlow()
+      this.#running.delete(entry)
+      this.#busy.delete(worker)
+      this.#onProgress()
+      this.#queue.pump()
+    }
+  }
+
+  #takeWorker(): PoolWorker<Job, Result> {
+    let worker = this.#workers.find((one) => !this.#busy.has(one))
+    if (!worker) {
+      worker = this.#create(this.#workers.length === 0)
+      this.#workers.push(worker)
+    }
+    this.#busy.add(worker)
+    return worker
+  }
+
+  #countRunning(isSlow: boolean): number {
+    let count = 0
+    for (const entry of this.#running) if (entry.isSlow === isSlow) count++
+    return count
+  }
+}
+
+const isExpectedSlow = ({ budget, isSlow }: PoolEntry): boolean => isSlow || budget.isSlow

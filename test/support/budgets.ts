@@ -1,0 +1,11 @@
+import {
+  CpuBudget,
+  TenantCpu,
+} from '../../packages/core/src/engine/local/model-process/workers/cpu-budget.ts'
+
+/** A budget of CPU time for a call of one tenant. */
+export const budgetOf = (
+  owner: Partial<ConstructorParameters<typeof CpuBudget>[1]> = {},
+  tenants = new TenantCpu(),
+): CpuBudget =>
+  new CpuBudget(tenants, { tenant: '', background: false, signal: new AbortController().signal, ...owner })
