@@ -1,11 +1,11 @@
 import type { Token } from 'node-llama-cpp'
 import { expect, test } from 'vitest'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { invalidRequest } from '../../../../errors.ts'
 import { chatMl, parseChatTemplate } from '../../../../template/jinja.ts'
 import type { ChatInput, GenerateRequest, Message, Part } from '../../../request.ts'
 import { callableTools } from '../../../request-input.ts'
 import type { RuntimeModel } from '../model.ts'
-import type { PromptRenderer } from '../render.ts'
 import type { RunContext } from '../run-context.ts'
 import { findBreakpoints } from './breakpoints.ts'
 import { tokenizePrompt } from './prompt.ts'
@@ -14,7 +14,9 @@ const tokensOf = (text: string): Token[] => [...text].map((one) => (one.codePoin
 const textOf = (tokens: readonly Token[]): string => String.fromCodePoint(...tokens)
 
 /** A model whose tokens are characters. */
-function workOf(source: string, tokenize = tokensOf): RunContext {
+function workOf(source: string, tokenize = tokensOf): RunContext & { readonly renders: { count: number } } {
+  const renders = { count: 0 }
+  const signal = new AbortController().signal
   const template = { source, bosToken: '', eosToken: '' }
   const chat = parseChatTemplate(template)
   const model: Partial<RuntimeModel> = {
@@ -22,9 +24,11 @@ function workOf(source: string, tokenize = tokensOf): RunContext {
     template,
     bos: undefined,
     tokenize: async (text) => tokenize(text),
+    detokenize: (tokens) => textOf(tokens),
   }
-  const renderer: Pick<PromptRenderer, 'render'> = {
+  const renderer: RunContext['renderer'] = {
     render: async ({ messages, options }) => {
+      renders.count++
       try {
         return chat(messages, options)
       } catch (cause) {
@@ -34,12 +38,14 @@ function workOf(source: string, tokenize = tokensOf): RunContext {
   }
   return {
     model: model as RuntimeModel,
-    renderer: renderer as PromptRenderer,
+    renderer,
+    renders,
     grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
     background: false,
-    signal: new AbortController().signal,
+    signal,
+    budget: budgetOf({ signal }),
   }
 }
 
@@ -174,4 +180,22 @@ test('a text prompt has no breakpoints', async () => {
   const request: GenerateRequest = { model: 'm', input: { kind: 'text', prompt: ['Hi'] } }
 
   expect(await findBreakpoints(request, tokensOf('Hi'), workOf(chatMl))).toEqual([])
+})
+
+test('four breakpoints take two renders, with tools and system texts too', async () => {
+  const messages = [
+    system(say('Be brief.', '1h')),
+    user(say('Hi', '5m')),
+    assistant(say('Yes?')),
+    user(say('No.', '5m')),
+  ]
+  const work = workOf(withTools('behind'))
+
+  expect(await before(work, { tools: [tool('a', '1h'), tool('b')], messages })).toEqual([
+    '[s:Be brief.]<a, (1h)',
+    '[s:Be brief.]<a,b,>[u: (1h)',
+    '[s:Be brief.]<a,b,>[u:Hi (5m)',
+    '[s:Be brief.]<a,b,>[u:Hi][a:Yes?][u:No. (5m)',
+  ])
+  expect(work.renders.count).toBe(2)
 })
