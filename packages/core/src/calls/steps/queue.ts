@@ -1,12 +1,15 @@
-/** Admits a limited number of calls per model to the engine. Callers take turns. */
+/**
+ * Admits a limited number of calls per model to the engine. Callers take turns. Calls that only use the
+ * tokenizer have queues of their own, so that they take no permits of generations.
+ */
 import { FairQueue } from '../../limits/fair-queue.ts'
-import type { Call } from '../call.ts'
+import type { Call, CallKind } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
 export interface QueueOptions {
-  /** How many calls of one model may be in the engine at once. */
+  /** How many calls of one queue may be in the engine at once. */
   readonly permits: number
-  /** How many calls of one model may wait, for all callers together. */
+  /** How many calls of one queue may wait, for all callers together. */
   readonly maxQueued: number
   /** How long a call may wait, in ms. */
   readonly timeoutMs: number
@@ -16,7 +19,7 @@ export class QueueStep implements CallStep {
   readonly name = 'queue'
   readonly mayWait = true
   readonly #options: QueueOptions
-  /** Queues by model. A queue is removed when no call uses it. */
+  /** Queues by `queueKeyOf`. A queue is removed when no call uses it. */
   readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
 
   constructor(options: QueueOptions) {
@@ -26,13 +29,14 @@ export class QueueStep implements CallStep {
   /** Rejects with an `LlmError` `overloaded` when the queue is full, or when the call has waited too long. */
   async before(call: Call): Promise<void> {
     // The engine itself schedules background calls and all other kinds of calls.
-    if (call.kind !== 'generate' || call.isBackground) return
-    const { modelName, caller, signal } = call
-    const entry = this.#queues.get(modelName) ?? { queue: new FairQueue(this.#options), users: 0 }
-    this.#queues.set(modelName, entry)
+    const key = call.isBackground ? undefined : queueKeyOf(call)
+    if (key === undefined) return
+    const { caller, signal } = call
+    const entry = this.#queues.get(key) ?? { queue: new FairQueue(this.#options), users: 0 }
+    this.#queues.set(key, entry)
     entry.users++
     const leave = (): void => {
-      if (--entry.users === 0) this.#queues.delete(modelName)
+      if (--entry.users === 0) this.#queues.delete(key)
     }
     try {
       const release = await entry.queue.acquire(caller?.id ?? '', signal)
@@ -56,4 +60,12 @@ export class QueueStep implements CallStep {
     call.leaveQueue?.()
     call.leaveQueue = undefined
   }
+}
+
+const tokenizerKinds: readonly CallKind[] = ['count', 'render', 'tokenize', 'detokenize']
+
+/** Returns `undefined` for calls without a queue. */
+function queueKeyOf({ kind, modelName }: Call): string | undefined {
+  if (kind === 'generate') return `generate ${modelName}`
+  return tokenizerKinds.includes(kind) ? `tokenizer ${modelName}` : undefined
 }

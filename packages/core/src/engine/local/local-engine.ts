@@ -66,6 +66,8 @@ export class LocalEngine implements Engine {
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
   readonly #callCap: CallCap
+  /** Cap of the calls that only use the tokenizer, so that they cannot take the room of all others. */
+  readonly #tokenizerCallCap: CallCap
   readonly #grammarQuarantine = new GrammarQuarantine()
   readonly #maxContextSize: number
   readonly #debug: NonNullable<LocalEngineOptions['debug']>
@@ -74,6 +76,7 @@ export class LocalEngine implements Engine {
     this.#models = models
     this.#debug = options.debug ?? (() => {})
     this.#callCap = new CallCap(options)
+    this.#tokenizerCallCap = new CallCap(options)
     const { maxContextSize = Number.POSITIVE_INFINITY, contextSize = 4096 } = options
     this.#maxContextSize = maxContextSize
     const { gpuLayers, flashAttention, kvCacheType, promptCache, parallel } = options
@@ -249,7 +252,8 @@ export class LocalEngine implements Engine {
       })
       return { loadMs }
     }
-    const outcome = await this.#withLoadedModel(request, size, call, task, () => results.length > 0)
+    const cap = type === 'embed' || type === 'rerank' ? this.#callCap : this.#tokenizerCallCap
+    const outcome = await this.#withLoadedModel(request, size, call, task, () => results.length > 0, cap)
     if (!outcome || call.signal.aborted) throw callCancelled()
     return { results, ...outcome }
   }
@@ -271,6 +275,7 @@ export class LocalEngine implements Engine {
     { model: resolvedModel, signal, requestedContextSize }: EngineCall,
     task: EngineTask<T>,
     hasBegun = (): boolean => false,
+    cap = this.#callCap,
   ): Promise<T | undefined> {
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
@@ -285,7 +290,7 @@ export class LocalEngine implements Engine {
         throw nameDeniedContext(cause, requestedContextSize)
       })
     }
-    return this.#callCap.run(size, () =>
+    return cap.run(size, () =>
       this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
         localModel.use(model, load, signal, loadedTask, hasBegun),
       ),
