@@ -1,6 +1,7 @@
 import { getLlama, type Llama, LlamaLogLevel, type LlamaOptions } from 'node-llama-cpp'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { config } from '../../../../../../../test/support/bindings.ts'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { encoderModel } from '../../../../../../../test/support/models.ts'
 import { openVocabulary } from './vocabulary.ts'
 
@@ -38,7 +39,7 @@ test('each slice of a text counts as progress, so that a long text is not taken 
   const { tokenize } = openVocabulary(model, config.modelPath, 1_000_000, progress)
   const before = progress.steps
 
-  await tokenize('word '.repeat(40_000), new AbortController().signal)
+  await tokenize('word '.repeat(40_000), budgetOf())
 
   expect(progress.steps - before).toBeGreaterThan(5)
 })

@@ -9,6 +9,8 @@ import type { Turns } from '../workers/turns.ts'
 
 /** Length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
 const sliceLength = 8 * 1024
+/** Length of the text in characters from which on the token count of a long text is estimated. */
+const minEstimatedLength = 32 * 1024
 
 /** Tokenizes in another process what must not be tokenized in this one. */
 export interface TokenizerIsolation {
@@ -64,7 +66,8 @@ export class Tokenizer {
       const end = boundaryAt ?? alignToCharacter(text, start + sliceLength)
       for (const token of await this.#tokenizeSlice(text.slice(start, end), budget)) tokens.push(token)
       if (stopAfter !== undefined && tokens.length >= stopAfter) return tokens
-      if (stopAfter === undefined && tokens.length > 2 * this.#contextSize && end < text.length)
+      const isTooLong = tokens.length > 2 * this.#contextSize && end < text.length
+      if (stopAfter === undefined && isTooLong && end >= minEstimatedLength)
         throw contextLengthExceeded(Math.round((tokens.length * text.length) / end), this.#contextSize)
       budget.throwIfSpent()
       start = end + (isExact && end < text.length ? (this.#boundary?.skip ?? 0) : 0)

@@ -101,3 +101,21 @@ test('ends a job that exceeds its deadline', async () => {
 
   await expect(worker.run('time', signal)).rejects.toMatchObject({ message: 'too much time' })
 })
+
+test('a restart ends the running job only', async () => {
+  const worker = new BoundedWorker<string, string>(thread, bounds)
+  const endless = worker.run('time', signal)
+  const next = worker.run('next', signal)
+  await new Promise((resolve) => setImmediate(resolve))
+
+  worker.restart()
+
+  await expect(endless).rejects.toMatchObject({ code: 'internal' })
+  expect(await next).toBe('next')
+})
+
+test('the deadline of a job replaces that of the worker', async () => {
+  const worker = new BoundedWorker<string, string>(thread, bounds)
+
+  await expect(worker.run('time', signal, 100)).rejects.toMatchObject({ message: 'too much time' })
+})
