@@ -17,7 +17,7 @@ import { WorkerPool } from './workers/worker-pool.ts'
 const maxBlockingLength = 64 * 1024
 /** Longest word in characters. It takes 90 MB of the child's stack. */
 const maxWordLength = 256 * 1024
-/** Tokenizing time from which on a text counts as slow. It includes the start of the child, which reads the vocabulary. */
+/** Time from which on a text counts as slow. It includes the start of the child, which reads the vocabulary. */
 const quickMs = 3_000
 const memoryMb = 1_024
 const idleMs = 60_000

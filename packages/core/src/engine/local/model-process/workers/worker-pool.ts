@@ -1,7 +1,7 @@
 /**
- * Runs untrusted jobs of all tenants in a few workers. Most jobs are quick. Jobs that are not, and all jobs
- * of tenants who recently had such a job, use other slots than the quick ones. So a quick job waits a second at most
- * for the slow jobs of other tenants.
+ * Runs untrusted jobs of all tenants in a few workers. A job that turns out to be slow moves from a quick slot
+ * to a slow one. The next jobs of its tenant begin in a slow slot. So a quick job waits for a slow job of
+ * another tenant for a second at most.
  */
 import { availableParallelism } from 'node:os'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
