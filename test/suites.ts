@@ -65,7 +65,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/robustness/*.test.ts': ['.ci/run', 'measured: clients that misbehave, missing weights'],
   'test/store/*.test.ts': ['.ci/run', 'several processes and full disks'],
   'test/usage/spending.test.ts': ['.ci/run', 'spending across processes and databases'],
-  'test/incidents/slow-templates-of-one-tenant-stopped-every-chat.test.ts': [
+  'test/incidents/tenants/slow-templates-of-one-tenant-stopped-every-chat.test.ts': [
     '.ci/run',
     'measured: first tokens beside slow templates and long texts',
   ],

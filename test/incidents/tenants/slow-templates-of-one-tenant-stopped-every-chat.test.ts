@@ -1,11 +1,14 @@
-// B-7: a template runs for seconds. Here, one tenant's slow templates and long texts kept all other tenants waiting.
+/**
+ * B-7: a template runs for seconds. Here, one tenant's slow templates and long texts kept all other tenants
+ * waiting.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLlm, type Llm } from '@modelmount/core'
 import type { GenerateRequest } from '@modelmount/core/engine'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { forgedTemplate } from '../support/forgeries.ts'
+import { forgedTemplate } from '../../support/forgeries.ts'
 
 /** The template takes minutes for the message "slow", and as long as usual for all others. */
 const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
