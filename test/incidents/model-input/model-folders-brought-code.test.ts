@@ -37,7 +37,7 @@ test('no code is built from text, and every import names its module', () => {
 
 test('only model processes and their workers are started', () => {
   expect(matching(/node:child_process/)).toEqual([
-    'core/src/engine/local/model-process/bounded-worker.ts',
+    'core/src/engine/local/model-process/workers/bounded-worker.ts',
     'core/src/engine/local/supervisor/launch.ts',
   ])
 })

@@ -6,7 +6,7 @@ const { signal } = new AbortController()
 
 /** A queue step with two permits, whose calls never end. */
 function fullStep() {
-  const step = new QueueStep({ permits: 2, maxQueued: 2 })
+  const step = new QueueStep({ permits: 2, maxQueued: 2, timeoutMs: Number.POSITIVE_INFINITY })
   return async (kind: CallKind, id = 'greedy'): Promise<'admitted' | 'waiting' | 'overloaded'> => {
     const call = new Call({ kind, signal, requests: [{ model: 'tiny' }], caller: { id } })
     let state: 'admitted' | 'waiting' | 'overloaded' = 'waiting'
