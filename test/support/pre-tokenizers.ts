@@ -4,13 +4,13 @@
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
-
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
+const modules = fileURLToPath(new URL('../../node_modules', import.meta.url))
 
 export interface PreTokenizer {
   /** All names that mean the same in `tokenizer.ggml.pre`. */
@@ -45,10 +45,10 @@ export async function readPreTokenizers(): Promise<readonly PreTokenizer[]> {
 }
 
 async function readSources(...paths: readonly string[]): Promise<readonly string[]> {
-  const bundle = new URL('../../node_modules/node-llama-cpp/llama/gitRelease.bundle', import.meta.url)
+  const bundle = join(modules, 'node-llama-cpp', 'llama', 'gitRelease.bundle')
   const folder = await mkdtemp(join(tmpdir(), 'source-'))
   try {
-    await run('git', ['clone', '--quiet', '--bare', fileURLToPath(bundle), folder])
+    await run('git', ['clone', '--quiet', '--bare', bundle, folder])
     const read = (path: string) =>
       run('git', ['-C', folder, 'show', `HEAD:${path}`], { maxBuffer: 16 * 1024 * 1024 })
     return (await Promise.all(paths.map(read))).map(({ stdout }) => stdout)
