@@ -82,6 +82,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     }
     const settings = {
       name: 'made',
+      tenant: 'team',
       scopes: ['inference'],
       models: ['tiny'],
       limits: {
@@ -102,7 +103,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     await llm.keys.authenticate(secret)
     expect((await call<{ data: object[] }>('GET', '/keys')).answer.data).toHaveLength(2)
     const got = await call('GET', '/keys/{id}', key.id)
-    expect(got.answer).toMatchObject({ id: key.id, name: 'made', limits: settings.limits })
+    expect(got.answer).toMatchObject({ id: key.id, name: 'made', tenant: 'team', limits: settings.limits })
     expect((await call('POST', '/keys/{id}', key.id, { models: null })).answer).not.toHaveProperty('models')
     const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
     expect(rotated.answer.secret).not.toBe(secret)
@@ -124,11 +125,17 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
 
     for await (const _event of await llm.generate(
       { model: 'tiny', input: { kind: 'text', prompt: ['Hi'] } },
-      { signal: new AbortController().signal, caller: { id: key.id, key: { id: key.id, name: 'made' } } },
+      {
+        signal: new AbortController().signal,
+        caller: { id: key.id, tenant: 'team', key: { id: key.id, name: 'made' } },
+      },
     ));
     expect((await call<{ data: object[] }>('GET', '/usage')).answer.data).toMatchObject([
       { group: key.id, name: 'made', calls: 1, nanoUsd: '0' },
     ])
+
+    const byTenant = await send('GET', '/usage?by=tenant')
+    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 1 }] })
 
     const refusals = [
       await call('GET', '/keys/{id}', 'key_none'),

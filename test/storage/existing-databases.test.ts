@@ -146,7 +146,8 @@ describe.each([
       expect(list.map(({ id }) => labels.find((label) => keyOf(label).key.id === id))).toEqual(before.list)
       for (const label of labels) {
         const { spendLimit: _, ...settings } = keyOf(label).key
-        const { spendingLimit, ...now } = await keys.get(settings.id)
+        const { spendingLimit, tenant, ...now } = await keys.get(settings.id)
+        expect(tenant, label).toBe(settings.id)
         expect(JSON.parse(JSON.stringify(now)), label).toEqual(settings)
         expect(spendingLimit && nanoUsdOf(spendingLimit), label).toEqual(expectedLimit(label))
       }
@@ -200,6 +201,27 @@ describe.each([
       expect(await ask(llm, 'lifetimeAllSpent')).toBe('quota')
     })
   })
+
+  test.runIf(isHere)(
+    'reports usage from before the column `tenant` with the caller as its tenant',
+    async () => {
+      await withLlm(async (llm) => {
+        const sumsBy = async (by: 'key' | 'tenant') =>
+          (await llm.usage.report({ by })).map(({ group, nanoUsd }) => [group, nanoUsd])
+        expect(await sumsBy('tenant')).toEqual(await sumsBy('key'))
+
+        const { key } = keyOf('unlimited')
+        await llm.keys.update(key.id, { tenant: 'team' })
+        expect(await ask(llm, 'unlimited')).toBe('admitted')
+
+        const [last, ...others] = await llm.usage.calls({ caller: key.id })
+        expect(last?.tenant).toBe('team')
+        expect(others.length).toBeGreaterThan(0)
+        expect(new Set(others.map(({ tenant }) => tenant))).toEqual(new Set([key.id]))
+        expect((await llm.usage.report({ by: 'tenant' })).map(({ group }) => group)).toContain('team')
+      })
+    },
+  )
 
   test.runIf(isHere)('keeps the spending limit of a key whose limit request is approved', async () => {
     await withLlm(async ({ keys }) => {

@@ -113,6 +113,8 @@ test('options set all settings of a key', async () => {
       'tiny, other',
       '--tier',
       'gold',
+      '--tenant',
+      'team',
       '--expires',
       '2040-01-02T00:00:00Z',
     ],
@@ -132,9 +134,12 @@ test('options set all settings of a key', async () => {
     scopes: ['inference', 'models'],
     models: ['tiny', 'other'],
     tier: 'gold',
+    tenant: 'team',
     expiresAt: '2040-01-02T00:00:00.000Z',
   })
-  expect(await keys('list')).toContain(
+  const listed = await keys('list')
+  expect(listed).toMatch(/everything +key_\w+ +team +sk-mm/)
+  expect(listed).toContain(
     'gold, 60 rpm, 10000 tpm, 500000 tpd, 2 at once, 400 output tokens an answer, ' +
       '6 rpm an end user, 1000 tpm an end user, 1 at once an end user, $2.50 a month',
   )
@@ -148,6 +153,7 @@ test('prints the secret once, and never lists it', async () => {
   expect(printed).toContain('It is shown once')
   const listed = JSON.parse(await keys('list', '--json')) as ApiKey[]
   expect(listed).toMatchObject([{ name: 'once', status: 'active', scopes: ['inference'] }])
+  expect(listed[0]?.tenant).toBe(listed[0]?.id)
   expect(JSON.stringify(listed)).not.toContain(secret.slice(-43))
   expect(await keys('revoke', listed[0]?.id ?? '')).toContain('Revoked the key once')
 })

@@ -58,11 +58,12 @@ function printSecret({ key, secret }: KeyWithSecret, { json = false }: KeysOptio
   else print(`${secret}\n\nThis is the secret of ${key.name} (${key.id}). It is shown once: store it now.\n`)
 }
 
-const columns = ['NAME', 'ID', 'KEY', 'STATUS', 'SCOPES', 'MODELS', 'LIMITS', 'LAST USED']
+const columns = ['NAME', 'ID', 'TENANT', 'KEY', 'STATUS', 'SCOPES', 'MODELS', 'LIMITS', 'LAST USED']
 
 const toRow = (key: ApiKey): readonly string[] => [
   key.name,
   key.id,
+  key.tenant === key.id ? 'own' : key.tenant,
   key.hint,
   key.status,
   key.scopes.join(','),

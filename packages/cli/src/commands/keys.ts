@@ -18,6 +18,7 @@ interface CreateKeyOptions extends KeysOptions {
   readonly scopes?: KeySettings['scopes']
   readonly models?: readonly string[]
   readonly tier?: string
+  readonly tenant?: string
   readonly expires?: string
 }
 
@@ -46,13 +47,17 @@ keysCommand('create <name>', 'create a key and show its secret once')
   .option('--scopes <list>', 'inference, models, admin (default: inference)', list)
   .option('--models <list>', 'models that the key may use (default: all)', list)
   .option('--tier <name>', 'name of limits in the option `tiers` of the app')
+  .option(
+    '--tenant <name>',
+    'keys of one tenant share cached prompts and their part of the time (default: own)',
+  )
   .option('--expires <time>', 'lifetime, such as 12h or 30d, or a date (default: never expires)')
   .action(async (name: string, options: CreateKeyOptions) => {
-    const { scopes, models, tier, spend, per, expires, json, data } = options
+    const { scopes, models, tier, tenant, spend, per, expires, json, data } = options
     if (per !== undefined && spend === undefined) throw new Error('--per requires --spend USD.')
     const settings: KeySettings = {
       name,
-      ...{ scopes, models, tier },
+      ...{ scopes, models, tier, tenant },
       limits: toLimits(options),
       ...(spend !== undefined && { spendingLimit: { usd: spend, period: per ?? 'lifetime' } }),
       ...(expires !== undefined && toExpiry(expires)),

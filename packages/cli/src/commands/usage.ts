@@ -5,7 +5,7 @@ import type { UsageOptions } from '../usage.ts'
 
 export const usage = new Command('usage')
   .description('report usage and cost')
-  .addOption(new Option('--by <what>', 'group by').choices(['key', 'model', 'day']).default('key'))
+  .addOption(new Option('--by <what>', 'group by').choices(['key', 'tenant', 'model', 'day']).default('key'))
   .option('--from <day>', 'first day in UTC: 2026-11-01 (default: all)', day)
   .option('--to <day>', 'last day in UTC (default: today)', day)
   .option('--data <folder>', "folder of the server's modelmount.db (default: the folder of models)")

@@ -1,12 +1,16 @@
-/** Finds the limits of a caller. The caller's own limits take precedence over the limits of its tier. */
+/**
+ * Finds the limits and the weight of a caller. The caller's own limits take precedence over the limits of its
+ * tier.
+ */
 import { createHash } from 'node:crypto'
 import { LlmError } from '../../errors.ts'
 import type { InferenceLimits, LimitedCaller, Subject } from '../../limits/limits.ts'
+import type { Tier } from './caller.ts'
 
 export class CallerSubjects {
-  readonly #tiers: Readonly<Record<string, InferenceLimits>>
+  readonly #tiers: Readonly<Record<string, Tier>>
 
-  constructor(tiers: Readonly<Record<string, InferenceLimits>>) {
+  constructor(tiers: Readonly<Record<string, Tier>>) {
     this.#tiers = tiers
   }
 
@@ -52,10 +56,20 @@ export class CallerSubjects {
       : { id: `${bucket}:${caller.id}`, limits: { requestsPerMinute } }
   }
 
+  /** Returns the weight of the caller's tier. Throws `internal` for an unknown tier. */
+  weightOf({ tier }: Pick<LimitedCaller, 'tier'>): number {
+    return this.#tierOf(tier).weight ?? 1
+  }
+
   #limitsOf({ tier, limits }: Pick<LimitedCaller, 'tier' | 'limits'>): InferenceLimits {
-    if (tier === undefined) return omitUndefined(limits)
+    const { weight: _, ...ofTier } = this.#tierOf(tier)
+    return { ...ofTier, ...omitUndefined(limits) }
+  }
+
+  #tierOf(tier: string | undefined): Tier {
+    if (tier === undefined) return {}
     if (!Object.hasOwn(this.#tiers, tier)) throw unknownTier(tier)
-    return { ...this.#tiers[tier], ...omitUndefined(limits) }
+    return this.#tiers[tier] ?? {}
   }
 }
 

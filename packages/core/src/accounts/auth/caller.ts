@@ -8,12 +8,23 @@ import type { SpendingLimit } from '../spending-limit.ts'
  */
 export type Scope = 'inference' | 'models' | 'admin'
 
+/** Limits with a name, and a share of each model's time. */
+export interface Tier extends InferenceLimits {
+  /**
+   * Share of a model's time that a tenant of this tier gets, relative to other tenants that use the model at the
+   * same time: a whole number from 1 to 10.
+   *
+   * @default 1
+   */
+  readonly weight?: number | undefined
+}
+
 export interface Caller {
   /** Id of a user or team of the host app, or of an API key. Limits and spending are counted per id. */
   readonly id: string
   /**
-   * Callers of one tenant share cached prompts. Callers of other tenants cannot detect these prompts, not
-   * even by timing.
+   * Callers of one tenant share cached prompts, and together have one share of each model's time. Callers of
+   * other tenants cannot detect these prompts, not even by timing.
    *
    * @default `id`
    */
@@ -31,3 +42,7 @@ export interface Caller {
   /** Set if the caller is an API key. */
   readonly key?: { readonly id: string; readonly name: string } | undefined
 }
+
+/** The tenant of a caller. Calls without a caller are those of the app itself, which is one tenant. */
+export const tenantOf = (caller: Pick<Caller, 'id' | 'tenant'> | undefined): string =>
+  caller?.tenant ?? caller?.id ?? ''

@@ -7,6 +7,8 @@ import type { Grant } from './settings.ts'
 export interface KeyRow {
   readonly id: string
   readonly name: string
+  /** Null if the key is its own tenant. */
+  readonly tenant: string | null
   readonly hint: string
   /** A `StoredGrant` as JSON. */
   readonly granted: string
@@ -19,7 +21,7 @@ export interface KeyRow {
 }
 
 export const keyColumns = (clock: string): string =>
-  `id, name, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
+  `id, name, tenant, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
 
 /**
  * Locks the key until the transaction ends. Throws an `LlmError`: `not_found` for an unknown id, `conflict`
@@ -38,12 +40,12 @@ export async function lockKey({ query }: Queries, clock: string, id: string): Pr
 export async function saveKey(
   { query }: Queries,
   clock: string,
-  { id, name, expires_at }: Pick<KeyRow, 'id' | 'name' | 'expires_at'>,
+  { id, name, tenant, expires_at }: Pick<KeyRow, 'id' | 'name' | 'tenant' | 'expires_at'>,
   grant: Grant,
 ): Promise<KeyRow> {
   const [row] = await query<KeyRow>(
-    `UPDATE modelmount_keys SET name = ?, expires_at = ?, granted = ? WHERE id = ? RETURNING ${keyColumns(clock)}`,
-    [name, expires_at, serializeGrant(grant), id],
+    `UPDATE modelmount_keys SET name = ?, tenant = ?, expires_at = ?, granted = ? WHERE id = ? RETURNING ${keyColumns(clock)}`,
+    [name, tenant, expires_at, serializeGrant(grant), id],
   )
   return row ?? throwRowMissing()
 }

@@ -65,11 +65,36 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       const { name, ...grant } = settings
       expect(await keys.authenticate(secret)).toEqual({
         id: key.id,
+        tenant: key.id,
         ...grant,
         key: { id: key.id, name: name.trim() },
       })
       expect(await keys.get(key.id)).toMatchObject(key)
     })
+
+    test('a key has the tenant that was set, else its id', async () => {
+      const { key, secret } = await keys.create({ name: 'one', tenant: 'team a' })
+      const other = await keys.create({ name: 'two', tenant: 'team a' })
+
+      expect([key.tenant, other.key.tenant]).toEqual(['team a', 'team a'])
+      expect(await keys.authenticate(secret)).toMatchObject({ id: key.id, tenant: 'team a' })
+      expect((await keys.update(key.id, { name: 'renamed' })).tenant).toBe('team a')
+      expect((await keys.update(key.id, { tenant: 'team b' })).tenant).toBe('team b')
+      expect((await keys.rotate(key.id)).key.tenant).toBe('team b')
+      expect((await keys.update(key.id, { tenant: null })).tenant).toBe(key.id)
+      expect(await keys.authenticate(secret)).toMatchObject({ tenant: key.id })
+      expect((await keys.get(other.key.id)).tenant).toBe('team a')
+    })
+
+    test.each(['', ' ', 'two\nlines', 'nul \0', 'x'.repeat(101), 7])(
+      'rejects the tenant %j',
+      async (tenant) => {
+        await expect(keys.create({ name: 'one', tenant: tenant as string })).rejects.toMatchObject({
+          code: 'invalid_request',
+          details: { param: 'tenant' },
+        })
+      },
+    )
 
     test('a key without settings has the scope inference and never expires', async () => {
       const { key, secret } = await keys.create({ name: 'plain' })
@@ -77,6 +102,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(key).toEqual({
         id: key.id,
         name: 'plain',
+        tenant: key.id,
         hint: expect.stringContaining(secret.slice(-4)),
         status: 'active',
         scopes: ['inference'],
@@ -196,6 +222,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
     test('changes apply at the next call, and other settings stay', async () => {
       const { key, secret } = await keys.create({
         name: 'before',
+        tenant: 'team',
         models: ['tiny'],
         limits: { concurrent: 1 },
         expiresIn: '1h',
@@ -211,6 +238,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       expect(changed).toEqual({
         id: key.id,
         name: 'after',
+        tenant: 'team',
         hint: key.hint,
         status: 'active',
         scopes: ['inference'],
@@ -219,6 +247,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
       expect(await keys.authenticate(secret)).toEqual({
         id: key.id,
+        tenant: 'team',
         scopes: ['inference'],
         limits: { requestsPerMinute: 5 },
         key: { id: key.id, name: 'after' },

@@ -27,6 +27,7 @@ import { keyTables } from './tables.ts'
 export interface ApiKey extends Grant {
   readonly id: string
   readonly name: string
+  readonly tenant: string
   /** Beginning and end of the secret. */
   readonly hint: string
   readonly status: 'active' | 'expired' | 'revoked'
@@ -80,6 +81,7 @@ export class Keys {
     return this.#inTransaction(async (queries, clock) => {
       const {
         name,
+        tenant = null,
         expiresIn,
         expiresAt,
         scopes = ['inference'],
@@ -90,11 +92,12 @@ export class Keys {
       const generated = createSecret()
       const now = await readClock(queries, clock)
       const [row] = await queries.query<KeyRow>(
-        `INSERT INTO modelmount_keys (id, name, hint, granted, created_at, expires_at)
-         VALUES (?, ?, ?, ?, ?, ?) RETURNING ${keyColumns(clock)}`,
+        `INSERT INTO modelmount_keys (id, name, tenant, hint, granted, created_at, expires_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING ${keyColumns(clock)}`,
         [
           `key_${randomBytes(12).toString('hex')}`,
           name,
+          tenant,
           generated.hint,
           serializeGrant(grant),
           now,
@@ -130,7 +133,10 @@ export class Keys {
    */
   update(id: string, changes: KeyChanges): Promise<ApiKey> {
     return this.#inTransaction(async (queries, clock) => {
-      const { name, expiresIn, expiresAt, ...changed } = schema.parseSettings(schema.KeyChanges, changes)
+      const { name, tenant, expiresIn, expiresAt, ...changed } = schema.parseSettings(
+        schema.KeyChanges,
+        changes,
+      )
       this.#checkTier(changed.tier)
       const row = await lockKey(queries, clock, toSafeId(id))
       const given = Object.entries(changed).filter(([, value]) => value !== undefined)
@@ -140,6 +146,7 @@ export class Keys {
       const changedRow = {
         id: row.id,
         name: name ?? row.name,
+        tenant: tenant === undefined ? row.tenant : tenant,
         expires_at: expiry === undefined ? row.expires_at : expiry,
       }
       return toApiKey(await saveKey(queries, clock, changedRow, grant))
@@ -196,7 +203,7 @@ export class Keys {
     const publicId = parsePublicId(secret)
     if (publicId === undefined) throw invalidKey()
     const [row] = await this.#database.query<KeyRow & { readonly hash: string }>(
-      `SELECT k.id, k.name, k.granted, k.last_used_at, s.hash, ${clock} AS now
+      `SELECT k.id, k.name, k.tenant, k.granted, k.last_used_at, s.hash, ${clock} AS now
        FROM modelmount_key_secrets s JOIN modelmount_keys k ON k.id = s.key_id
        WHERE s.public_id = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock})
          AND (s.expires_at IS NULL OR s.expires_at > ${clock})`,
@@ -270,6 +277,7 @@ function toApiKey(row: KeyRow): ApiKey {
   return {
     id: row.id,
     name: row.name,
+    tenant: toTenant(row),
     hint: row.hint,
     status: revoked_at !== null ? 'revoked' : expired ? 'expired' : 'active',
     ...parseGrant(row),
@@ -280,11 +288,13 @@ function toApiKey(row: KeyRow): ApiKey {
   }
 }
 
-/** The id of the caller is the id of the key, since limits, spending and cached prompts are per key. */
+/** The id of the caller is the id of the key, since limits and spending are per key. */
 function toCaller(row: KeyRow): Caller {
   const { id, name } = row
-  return { id, ...parseGrant(row), key: { id, name } }
+  return { id, tenant: toTenant(row), ...parseGrant(row), key: { id, name } }
 }
+
+const toTenant = ({ id, tenant }: Pick<KeyRow, 'id' | 'tenant'>): string => tenant ?? id
 
 /**
  * Replaces an invalid id by an empty string, because PostgreSQL rejects some strings, such as strings with

@@ -49,6 +49,7 @@ const spendingLimit = z.strictObject({
 })
 
 const name = singleLine(100)
+const tenant = singleLine(100)
 const scopes = z
   .array(z.enum(['inference', 'models', 'admin']))
   .min(1)
@@ -84,6 +85,7 @@ const oneExpirySchema = { not: { required: ['expiresIn', 'expiresAt'] } }
 export const KeySettings = z
   .strictObject({
     name,
+    tenant: tenant.optional(),
     scopes: scopes.optional(),
     models: models.optional(),
     limits: limits.optional(),
@@ -98,6 +100,7 @@ export const KeySettings = z
 export const KeyChanges = z
   .strictObject({
     name: name.optional(),
+    tenant: tenant.nullish(),
     scopes: scopes.optional(),
     models: models.nullish(),
     limits: limits.nullish(),

@@ -17,6 +17,13 @@ export type Timestamp = Date | `${number}-${number}-${number}${string}`
 export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits' | 'tier' | 'spendingLimit'> {
   /** Describes the user or the purpose of the key. */
   readonly name: string
+  /**
+   * Keys of one tenant share cached prompts, and have one share of each model's time together: a single line of 1
+   * to 100 characters.
+   *
+   * @default the id of the key
+   */
+  readonly tenant?: string | undefined
   /** How long the key is valid. Not allowed together with `expiresAt`. @default the key never expires */
   readonly expiresIn?: Lifetime | undefined
   /** When the key stops being valid. Not allowed together with `expiresIn`. @default the key never expires */

@@ -36,4 +36,6 @@ export const keyTables: readonly Migration[] = [
     `CREATE UNIQUE INDEX modelmount_limit_requests_pending
      ON modelmount_limit_requests (key_id) WHERE status = 'pending'`,
   ],
+  // Null if the key is its own tenant.
+  ['ALTER TABLE modelmount_keys ADD COLUMN tenant TEXT'],
 ]

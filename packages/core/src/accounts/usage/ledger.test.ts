@@ -81,6 +81,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         id: 'call',
         startedAt: new Date(evening),
         caller: 'key_1',
+        tenant: 'key_1',
         keyName: 'Reports',
         model: 'tiny',
         dialect: 'openai',

@@ -208,7 +208,7 @@ export class Ledger {
     return this.#createReservation(call, reservation.maxOutputTokens, reservation.reserved)
   }
 
-  /** Returns sums of the usage in a range of days, per key, model or day. */
+  /** Returns sums of the usage in a range of days, per key, tenant, model or day. */
   async report(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows = await queryUsage(this.#database, query)
     if (query.by !== 'key' || !this.#namesOf) return rows

@@ -1,4 +1,4 @@
-/** Queries the ledger for sums per key, model or day, and for single calls. */
+/** Queries the ledger for sums per key, tenant, model or day, and for single calls. */
 import type { Queries, SqlValue } from '../../storage/database.ts'
 import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
@@ -11,11 +11,15 @@ export interface UsageQuery {
    */
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  readonly by: 'key' | 'model' | 'day'
+  /** By tenant, all usage of a key on one day counts for the tenant of its last call on that day. */
+  readonly by: 'key' | 'tenant' | 'model' | 'day'
 }
 
 export interface UsageRow extends UsageSums {
-  /** Depends on `by`: the id of a key or other caller, the name of a model, or a day such as `2026-11-22`. */
+  /**
+   * Depends on `by`: the id of a key or other caller, a tenant, the name of a model, or a day such as
+   * `2026-11-22`.
+   */
   readonly group: string
   /** Current name of the key. Only in a report by key. */
   readonly name?: string
@@ -42,6 +46,7 @@ export interface CallRow {
   readonly id: string
   readonly startedAt: Date
   readonly caller: string
+  readonly tenant: string
   /** Name of the key at the time of the call. */
   readonly keyName?: string
   readonly model: string
@@ -63,7 +68,8 @@ export interface CallRow {
 const latestName = 'max(day || key_name)'
 const dayLength = '2026-11-22'.length
 
-const columns = { key: 'caller', model: 'model', day: 'day' } as const
+const tenantColumn = 'COALESCE(tenant, caller)'
+const columns = { key: 'caller', tenant: tenantColumn, model: 'model', day: 'day' } as const
 
 export async function queryUsage(
   queries: Queries,
@@ -71,7 +77,7 @@ export async function queryUsage(
 ): Promise<readonly UsageRow[]> {
   const group = columns[by]
   if (!Object.hasOwn(columns, by))
-    throw new TypeError(`Expected \`by\` to be 'key', 'model' or 'day', got '${String(by)}'`)
+    throw new TypeError(`Expected \`by\` to be 'key', 'tenant', 'model' or 'day', got '${String(by)}'`)
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
@@ -96,9 +102,9 @@ export async function queryCalls(
   { caller, limit = 100 }: CallsQuery,
 ): Promise<readonly CallRow[]> {
   const rows = await queries.query<StoredCall>(
-    `SELECT id, at, caller, key_name, model, dialect, input_tokens AS input, cached_input_tokens AS cached_input,
-       cache_write_tokens AS cache_write, output_tokens AS output, undelivered_tokens AS undelivered,
-       nano_usd, priced, status, duration_ms
+    `SELECT id, at, caller, ${tenantColumn} AS tenant, key_name, model, dialect, input_tokens AS input,
+       cached_input_tokens AS cached_input, cache_write_tokens AS cache_write, output_tokens AS output,
+       undelivered_tokens AS undelivered, nano_usd, priced, status, duration_ms
      FROM modelmount_calls ${caller === undefined ? '' : 'WHERE caller = ?'} ORDER BY at DESC, id LIMIT ?`,
     [...(caller === undefined ? [] : [caller]), limit] satisfies SqlValue[],
   )
@@ -106,6 +112,7 @@ export async function queryCalls(
     id: row.id,
     startedAt: new Date(row.at),
     caller: row.caller,
+    tenant: row.tenant,
     ...(row.key_name !== null && { keyName: row.key_name }),
     model: row.model,
     ...(row.dialect !== null && { dialect: row.dialect }),
@@ -134,6 +141,7 @@ interface StoredCall extends StoredTokens {
   readonly id: string
   readonly at: number
   readonly caller: string
+  readonly tenant: string
   readonly key_name: string | null
   readonly model: string
   readonly dialect: string | null

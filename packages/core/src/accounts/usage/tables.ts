@@ -63,4 +63,9 @@ export const usageTables: readonly Migration[] = [
     'ALTER TABLE modelmount_calls ADD COLUMN undelivered_tokens BIGINT NOT NULL DEFAULT 0',
     'ALTER TABLE modelmount_usage_days ADD COLUMN undelivered_tokens BIGINT NOT NULL DEFAULT 0',
   ],
+  // Null in rows that an older version has written. There, each caller was its own tenant in reports.
+  [
+    'ALTER TABLE modelmount_calls ADD COLUMN tenant TEXT',
+    'ALTER TABLE modelmount_usage_days ADD COLUMN tenant TEXT',
+  ],
 ]

@@ -3,11 +3,12 @@ import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
 
 const timestamp = z.iso.datetime()
-const { name, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
+const { name, tenant, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
 
 export const ApiKey = z.strictObject({
   id: z.string(),
   name,
+  tenant: tenant.unwrap().describe('Keys of one tenant share cached prompts and their part of the time.'),
   hint: z.string().describe('Beginning and end of the secret.'),
   status: z.enum(['active', 'expired', 'revoked']),
   scopes: scopes.unwrap(),
@@ -44,12 +45,12 @@ export const LimitStatus = z.strictObject({
   windowMs: z.int().min(1).optional().describe('Length of the window, in ms. Default: a minute.'),
 })
 
-export const UsageBy = z.enum(['key', 'model', 'day'])
+export const UsageBy = z.enum(['key', 'tenant', 'model', 'day'])
 export const Day = z.iso.date()
 
 const count = z.int().min(0)
 export const UsageRow = z.strictObject({
-  group: z.string().describe('Id of a key, a model or a day.'),
+  group: z.string().describe('Id of a key, a tenant, a model or a day.'),
   name: z.string().optional().describe('Name of the key.'),
   calls: count,
   unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
