@@ -6,10 +6,11 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AccessOptions } from './accounts/auth/access.ts'
+import type { Tier } from './accounts/auth/caller.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
-import type { InferenceLimits, Limits } from './limits/limits.ts'
+import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkKeys, checkMethods, expandHome } from './options/check.ts'
@@ -72,8 +73,14 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    */
   prices?: Prices | undefined
 
-  /** Maps the name of each tier to its limits. Calls are counted separately for each caller of a tier. */
-  tiers?: Readonly<Record<string, InferenceLimits>> | undefined
+  /**
+   * Maps the name of each tier to its limits and its weight. Calls are counted separately for each caller of a
+   * tier. The weight is a whole number from 1 to 10. While several tenants use a model, a tenant with the weight 2
+   * gets twice the time of a tenant with the weight 1.
+   *
+   * @default no tiers; without a tier, the weight is 1
+   */
+  tiers?: Readonly<Record<string, Tier>> | undefined
 
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined

@@ -1,6 +1,6 @@
 /** The state of one call: the requests of the caller, and the results of the steps. */
 import { nanoid } from 'nanoid'
-import type { Caller } from '../accounts/auth/caller.ts'
+import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus, CreditReservation, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
@@ -27,7 +27,8 @@ export type CallKind =
 export interface CallOptions {
   readonly signal: AbortSignal
   /**
-   * The caller whose limits and spending this call counts for. KV state is reused only within its tenant.
+   * The caller whose limits and spending this call counts for. KV state is reused only within its tenant, and
+   * tenants get fair shares of the model's time.
    *
    * @default none: the app itself
    */
@@ -116,6 +117,8 @@ export class Call {
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
   modelName: string
+  /** Share of the model's time that the tenant gets. Set by the limits step. */
+  weight = 1
   /** Set by the limits step. */
   limits: readonly LimitStatus[] = noLimits
   limitReservation: { readonly reservation: Reservation; tokens: number } | undefined
@@ -154,6 +157,10 @@ export class Call {
     this.#onLimits = settings.onLimits
   }
 
+  get tenant(): string {
+    return tenantOf(this.caller)
+  }
+
   /** Records and reports the status of the limits when the call is admitted or rejected. */
   reportLimits(limits: readonly LimitStatus[]): void {
     this.limits = limits
@@ -168,7 +175,8 @@ export class Call {
   toEngineCall(signal = this.signal): EngineCall {
     return {
       signal,
-      tenant: tenantOf(this.caller),
+      tenant: this.tenant,
+      weight: this.weight,
       background: this.isBackground,
       ...(this.model && { model: this.model }),
       ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),
@@ -177,9 +185,6 @@ export class Call {
 }
 
 export const isGenerateRequest = (request: ModelRequest): request is GenerateRequest => 'input' in request
-
-/** Returns the tenant, whose callers share cached KV state. */
-const tenantOf = (caller: Caller | undefined): string => caller?.tenant ?? caller?.id ?? ''
 
 export const serverClosing = (): LlmError =>
   new LlmError('overloaded', 'The server is closing.', { retryAfterMs: 1_000 })

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { pacedEngine } from '../../../../test/support/paced-engine.ts'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { createLlm } from '../create-llm.ts'
+import type { Engine } from '../engine/engine.ts'
 import type { GenerateEvent } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
@@ -47,6 +48,29 @@ const errorOf = (promise: Promise<unknown>): Promise<LlmError> =>
     () => expect.fail('The call was not rejected.'),
     (cause: unknown) => LlmError.from(cause),
   )
+
+test('the engine gets the tenant of the caller, and the weight of its tier', async () => {
+  const scripted = scriptedEngine('Hello.')
+  const seen: unknown[] = []
+  const engine: Engine = {
+    ...scripted,
+    generate: (request, call) => {
+      seen.push([call.tenant, call.weight])
+      return scripted.generate(request, call)
+    },
+  }
+  const { llm } = await start({ engine, tiers: { paid: { weight: 4 }, free: { requestsPerMinute: 9 } } })
+
+  await read(llm, { id: 'ann' })
+  await read(llm, { id: 'bob', tenant: 'team', tier: 'paid' })
+  await read(llm, { id: 'cleo', tier: 'free' })
+
+  expect(seen).toEqual([
+    ['ann', 1],
+    ['team', 4],
+    ['cleo', 1],
+  ])
+})
 
 describe('limits', () => {
   test('of a caller apply before the engine is called, and the answer reports their status', async () => {
@@ -631,6 +655,9 @@ test.each([
   ],
   [{ tiers: { small: { perEndUser: { concurrent: 1.5 } } } }, '`concurrent` to be a whole number'],
   [{ modelLimits: { tiny: { maxOutputTokens: 1 } } }, 'Unknown option `limits.maxOutputTokens`'],
+  [{ tiers: { small: { weight: 0 } } }, "tiers['small'].weight"],
+  [{ tiers: { small: { weight: 1.5 } } }, "tiers['small'].weight"],
+  [{ tiers: { small: { weight: 11 } } }, "tiers['small'].weight"],
   [{ maxQueued: -1 }, '`maxQueued` to be a whole number from 0 to 1000000'],
   [{ modelLimits: { tiny: { rpm: 1 } } }, 'rpm'],
   [{ limits: { models: {}, queue: 2 } }, 'Unknown option `limits`'],

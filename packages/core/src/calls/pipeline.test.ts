@@ -104,7 +104,7 @@ test('an answer has a unique id, the model name of the request, and a date', asy
   expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
 })
 
-test('the engine gets the request, the signal, the tenant and the background flag', async () => {
+test('the engine gets the request, the signal, the tenant, its weight and the background flag', async () => {
   const signal = live()
   const calls: unknown[] = []
   const engine = engineOf(async function* (...call) {
@@ -115,7 +115,7 @@ test('the engine gets the request, the signal, the tenant and the background fla
 
   await generate(engine, request, { signal, stream: true, caller: { id: 'ann' }, background: true })
 
-  expect(calls).toEqual([[request, { signal, tenant: 'ann', background: true }]])
+  expect(calls).toEqual([[request, { signal, tenant: 'ann', weight: 1, background: true }]])
 })
 
 test.each([

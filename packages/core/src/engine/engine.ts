@@ -47,10 +47,13 @@ export interface EngineCall {
   /** Model that the store found for `request.model`. If absent, the engine looks the model up. */
   readonly model?: Model | undefined
   /**
-   * Cache partition of the caller. KV state of one tenant is never reused for another.
+   * Tenant of the caller. KV state of one tenant is never reused for another, and tenants get fair shares of
+   * the model's time.
    * @default one tenant for all calls
    */
   readonly tenant?: string
+  /** Share of the model's time that the tenant gets, relative to other tenants. Above 0. @default 1 */
+  readonly weight?: number
   /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
   /**

@@ -1,20 +1,22 @@
+import { setMaxListeners } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
 import { FairQueue } from './fair-queue.ts'
 
 const never = new AbortController().signal
+setMaxListeners(0, never)
 
 /** Lets pending promises settle. */
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Records admitted calls in order and keeps their release functions. */
-function watched(queue: FairQueue) {
+function watched(queue: FairQueue, weights: Readonly<Record<string, number>> = {}) {
   const entered: string[] = []
   const ways: (() => void)[] = []
   return {
     entered,
-    come: (caller: string, call = caller, signal = never) =>
-      queue.acquire(caller, signal).then((leave) => {
+    come: (tenant: string, call = tenant, signal = never) =>
+      queue.acquire(tenant, signal, weights[tenant]).then((leave) => {
         if (!leave) return 'left'
         entered.push(call)
         ways.push(leave)
@@ -30,7 +32,7 @@ function watched(queue: FairQueue) {
 }
 
 describe('a queue with one permit', () => {
-  test('admits one call of each caller in turn', async () => {
+  test('admits one call of each tenant in turn', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
     for (const call of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void come(call.charAt(0), call)
 
@@ -154,7 +156,7 @@ describe('a queue that is full', () => {
     expect(queue.queued).toBe(4)
   })
 
-  test('rejects the last call of the caller with the most waiting calls, not the new one', async () => {
+  test('rejects the last call of the tenant with the most waiting calls, not the new one', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 3 }))
     const greedy = ['a1', 'a2', 'a3', 'a4'].map((call) => come('a', call))
     const refused = expect(greedy[3]).rejects.toMatchObject({ code: 'overloaded' })
@@ -184,5 +186,77 @@ describe('a queue that is full', () => {
     leaving.abort()
 
     expect(queue.queued).toBe(1)
+  })
+})
+
+describe('a tenant', () => {
+  test('gets its share of the permits at once, even while another tenant holds them all', async () => {
+    const { entered, come } = watched(new FairQueue({ permits: 4, maxQueued: 20 }))
+    for (let call = 0; call < 6; call++) void come('a', `a${call}`)
+    await turn()
+
+    for (let call = 0; call < 3; call++) void come('b', `b${call}`)
+    await turn()
+
+    expect(entered).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1'])
+  })
+
+  test('with more than its share gets no further permit while others have less', async () => {
+    const queue = new FairQueue({ permits: 4, maxQueued: 20 })
+    const { entered, come, end } = watched(queue)
+    for (let call = 0; call < 6; call++) void come('a', `a${call}`)
+    await turn()
+    for (let call = 0; call < 4; call++) void come('b', `b${call}`)
+
+    for (let ends = 0; ends < 4; ends++) await end()
+
+    // Two of the first four calls of tenant a make up for the two calls above the permits.
+    expect(entered).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1', 'a4', 'a5'])
+  })
+
+  test('with twice the weight has twice as many calls', async () => {
+    const { entered, come, end } = watched(new FairQueue({ permits: 3, maxQueued: 40 }), { a: 2, b: 1 })
+    void come('c')
+    for (let call = 0; call < 12; call++) void come('a')
+    for (let call = 0; call < 12; call++) void come('b')
+    await turn()
+    for (let ends = 0; ends < 12; ends++) await end()
+
+    const both = entered.filter((tenant) => tenant !== 'c')
+    const ofHeavy = both.filter((tenant) => tenant === 'a')
+    expect(ofHeavy.length / both.length).toBeGreaterThan(0.6)
+    expect(ofHeavy.length / both.length).toBeLessThan(0.75)
+  })
+
+  test('cannot raise the number of all calls: those above the permits count as waiting', async () => {
+    const queue = new FairQueue({ permits: 4, maxQueued: 4 })
+    const { entered, come } = watched(queue)
+    const greedy = Array.from({ length: 8 }, (_, call) => come('a', `a${call}`))
+    const refused = Promise.all(
+      greedy.slice(-2).map((one) => expect(one).rejects.toMatchObject({ code: 'overloaded' })),
+    )
+    await turn()
+
+    for (let call = 0; call < 2; call++) void come('b', `b${call}`)
+
+    await refused
+    expect(entered).toHaveLength(6)
+    expect(queue.queued).toBe(2)
+  })
+
+  test('is forgotten when its calls have ended', async () => {
+    const { entered, come, end } = watched(new FairQueue({ permits: 4, maxQueued: 10 }))
+    for (const tenant of ['a', 'b', 'c', 'd']) {
+      void come(tenant)
+      await end()
+    }
+    for (let call = 0; call < 5; call++) void come('e')
+    await turn()
+
+    for (let call = 0; call < 3; call++) void come('f')
+    await turn()
+
+    // Half of the permits, not a sixth.
+    expect(entered.slice(4)).toEqual(['e', 'e', 'e', 'e', 'f', 'f'])
   })
 })

@@ -1,15 +1,21 @@
 /**
- * A bounded queue for a limited number of permits. Callers take turns, so a hundred calls of one caller do
- * not delay the first call of another. When the queue overflows, it rejects the newest call of the caller
- * with the most waiting calls. It also rejects each call that has waited too long.
+ * A bounded queue for a limited number of permits. Tenants take turns, so a hundred calls of one tenant do not
+ * delay the first call of another. A tenant gets its share of the permits even while others hold them all, for
+ * the engine divides its time anew. When the queue overflows, it rejects the newest call of the tenant with the
+ * most waiting calls. It also rejects each call that has waited too long.
  */
 import { LlmError } from '../errors.ts'
 import { WaitQueue } from '../util/wait-queue.ts'
 
 export interface FairQueueOptions {
-  /** How many calls may run at once. */
+  /**
+   * How many calls may run at once. More may run while a tenant holds more than its share: `permits` times its
+   * weight, divided by the weights of all tenants.
+   */
   readonly permits: number
-  /** How many calls may wait, for all callers together. */
+  /**
+   * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too.
+   */
   readonly maxQueued: number
   /** How long a call may wait, in ms. @default forever */
   readonly timeoutMs?: number | undefined
@@ -17,14 +23,19 @@ export interface FairQueueOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** The line of one caller's waiting calls. The line with the lowest `position` gets the next permit. */
-interface CallerLine {
-  readonly caller: string
+/** The line of a tenant's calls. */
+interface TenantLine {
+  readonly tenant: string
+  /** Weight of its last call. */
+  weight: number
+  /** Number of permits that its calls hold. */
+  held: number
+  /** Of the lines with equally many permits for their weight, the one with the lowest position is next. */
   position: number
 }
 
 interface QueuedCall {
-  readonly line: CallerLine
+  readonly line: TenantLine
 }
 
 export class FairQueue {
@@ -33,13 +44,17 @@ export class FairQueue {
   readonly #timeoutMs: number
   readonly #now: () => number
   readonly #queue = new WaitQueue<QueuedCall>({
-    select: (waiting) => (this.#admitted < this.#permits ? this.#selectNext(waiting) : undefined),
+    select: (waiting) => this.#selectNext(waiting),
     admit: ({ line }) => {
       this.#admitted++
-      // Moves the line behind the lines of all other callers.
+      line.held++
+      this.#holding.add(line)
+      // Moves the line behind the lines of all other tenants.
       line.position = ++this.#lastPosition
     },
   })
+  /** Lines with permits. */
+  readonly #holding = new Set<TenantLine>()
   #lastPosition = 0
   #admitted = 0
   /** Moving average of the milliseconds between admission and release. */
@@ -67,14 +82,18 @@ export class FairQueue {
    * more than `maxQueued` calls wait, one of these calls rejects with an `LlmError` `overloaded`, which
    * contains the estimated wait. So does a call that waits longer than `timeoutMs`.
    */
-  async acquire(caller: string, signal: AbortSignal): Promise<(() => void) | undefined> {
-    if (!(await this.#waitForPermit(caller, signal))) return undefined
+  async acquire(tenant: string, signal: AbortSignal, weight = 1): Promise<(() => void) | undefined> {
+    const line = this.#findLine(tenant) ?? { tenant, weight, held: 0, position: ++this.#lastPosition }
+    line.weight = weight
+    if (!(await this.#waitForPermit(line, signal))) return undefined
     const admittedAt = this.#now()
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
       this.#admitted--
+      line.held--
+      if (line.held === 0) this.#holding.delete(line)
       const holdMs = this.#now() - admittedAt
       this.#averageHoldMs =
         this.#averageHoldMs === undefined ? holdMs : this.#averageHoldMs + (holdMs - this.#averageHoldMs) / 8
@@ -82,11 +101,20 @@ export class FairQueue {
     }
   }
 
-  #waitForPermit(caller: string, signal: AbortSignal): Promise<boolean> {
-    const line = this.#queue.waiting.find((call) => call.line.caller === caller)?.line
-    const call: QueuedCall = { line: line ?? { caller, position: ++this.#lastPosition } }
+  /** Lines with permits or waiting calls. */
+  get #lines(): readonly TenantLine[] {
+    return [...new Set([...this.#holding, ...this.#queue.waiting.map(({ line }) => line)])]
+  }
+
+  #findLine(tenant: string): TenantLine | undefined {
+    return this.#lines.find((line) => line.tenant === tenant)
+  }
+
+  #waitForPermit(line: TenantLine, signal: AbortSignal): Promise<boolean> {
+    const call: QueuedCall = { line }
     const admission = this.#queue.wait(call, signal)
-    if (this.#queue.size > this.#maxQueued) this.#rejectOne()
+    const excess = Math.max(0, this.#admitted - this.#permits)
+    if (this.#queue.size > 0 && this.#queue.size + excess > this.#maxQueued) this.#rejectOne()
     return this.#queue.has(call) ? this.#rejectLate(call, admission) : admission
   }
 
@@ -103,10 +131,17 @@ export class FairQueue {
   }
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
-    return waiting.reduce<QueuedCall | undefined>(
-      (next, call) => (next && next.line.position <= call.line.position ? next : call),
-      undefined,
-    )
+    const totalWeight = this.#lines.reduce((sum, { weight }) => sum + weight, 0)
+    const canEnter = ({ held, weight }: TenantLine): boolean =>
+      this.#admitted < this.#permits || held < Math.floor((this.#permits * weight) / totalWeight)
+    const compare = (a: TenantLine, b: TenantLine): number =>
+      a.held / a.weight - b.held / b.weight || a.position - b.position
+    return waiting
+      .filter(({ line }) => canEnter(line))
+      .reduce<QueuedCall | undefined>(
+        (next, call) => (next && compare(next.line, call.line) <= 0 ? next : call),
+        undefined,
+      )
   }
 
   /**
@@ -115,7 +150,7 @@ export class FairQueue {
    */
   #rejectOne(): void {
     const { waiting } = this.#queue
-    const lengths = new Map<CallerLine, number>()
+    const lengths = new Map<TenantLine, number>()
     for (const { line } of waiting) lengths.set(line, (lengths.get(line) ?? 0) + 1)
     const [longest] = [...lengths].sort(
       ([a, aLength], [b, bLength]) => bLength - aLength || b.position - a.position,

@@ -1,10 +1,16 @@
 /** Checks the options for prices, limits and the storage of usage. */
 
+import type { Tier } from '../accounts/auth/caller.ts'
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
-import type { InferenceLimits, Limits } from '../limits/limits.ts'
+import type { Limits } from '../limits/limits.ts'
 import { checkInteger, checkKeys, describeValue } from './check.ts'
+
+/**
+ * Highest weight of a tier. The share of a tenant with the weight 1 must be long enough to load its saved state.
+ */
+const maxWeight = 10
 
 const dayMs = 86_400_000
 
@@ -20,7 +26,7 @@ export interface UsageOptions {
 
 interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
-  readonly tiers?: Readonly<Record<string, InferenceLimits>> | undefined
+  readonly tiers?: Readonly<Record<string, Tier>> | undefined
   readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
@@ -28,7 +34,7 @@ interface UnresolvedMeteringOptions {
 
 export interface ResolvedMeteringOptions {
   readonly prices: Prices
-  readonly tiers: Readonly<Record<string, InferenceLimits>>
+  readonly tiers: Readonly<Record<string, Tier>>
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly warnings: SpendingWarningOptions
   /** `Infinity` if rows are never deleted. */
@@ -39,8 +45,11 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
   const { prices = {}, tiers = {}, modelLimits = {}, spendingWarnings: warnings = {}, usage = {} } = options
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
-  for (const limits of Object.values(tiers)) checkInferenceLimits(limits)
   for (const limits of Object.values(modelLimits)) checkLimits(limits)
+  for (const [name, { weight, ...limits }] of Object.entries(tiers)) {
+    checkInferenceLimits(limits)
+    checkInteger(`tiers['${name}'].weight`, weight, 1, maxWeight)
+  }
   for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
   for (const threshold of warnings.thresholds ?? [])
     if (!(threshold > 0 && threshold <= 1))

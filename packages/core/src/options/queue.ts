@@ -15,8 +15,8 @@ export interface QueueingOptions {
   readonly maxAdmitted?: number | undefined
 
   /**
-   * How many calls may wait for each model, from 0 to 1,000,000. Callers take turns in the queue. When it is
-   * full, the newest call of the caller with the most waiting calls is rejected with 503.
+   * How many calls may wait for each model, from 0 to 1,000,000. Tenants take turns in the queue. When it is
+   * full, the newest call of the tenant with the most waiting calls is rejected with 503.
    *
    * @default `$OLLAMA_MAX_QUEUE`, else 512
    */

@@ -1,6 +1,6 @@
 /**
  * Reserves requests and tokens from the rate limits. When the engine has finished, corrects the reservation to
- * the actual usage.
+ * the actual usage. Also looks up the weight of the caller's tier.
  */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
 import { type CallUsage, totalTokensOf } from '../../accounts/usage/call-usage.ts'
@@ -45,6 +45,7 @@ export class LimitsStep implements CallStep {
 
   /** Rejects with an `LlmError` `rate_limit` if a limit does not admit the call. */
   async before(call: Call): Promise<void> {
+    if (call.caller) call.weight = this.#options.subjects.weightOf(call.caller)
     const subjects = this.#subjectsOf(call)
     if (subjects.length === 0) return
     const isMetered = meteredKinds.includes(call.kind)

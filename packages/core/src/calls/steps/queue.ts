@@ -1,6 +1,6 @@
 /**
- * Admits a limited number of calls per model to the engine. Callers take turns. Calls that only use the
- * tokenizer have queues of their own, so that they take no permits of generations.
+ * Admits a limited number of calls per model to the engine. Tenants take turns. Calls that only use the tokenizer
+ * have queues of their own, so that they take no permits of generations.
  */
 import { FairQueue } from '../../limits/fair-queue.ts'
 import type { Call, CallKind } from '../call.ts'
@@ -9,7 +9,7 @@ import type { CallStep } from '../step.ts'
 export interface QueueOptions {
   /** How many calls of one queue may be in the engine at once. */
   readonly permits: number
-  /** How many calls of one queue may wait, for all callers together. */
+  /** How many calls of one queue may wait, for all tenants together. */
   readonly maxQueued: number
   /** How long a call may wait, in ms. */
   readonly timeoutMs: number
@@ -31,7 +31,7 @@ export class QueueStep implements CallStep {
     // The engine itself schedules background calls and all other kinds of calls.
     const key = call.isBackground ? undefined : queueKeyOf(call)
     if (key === undefined) return
-    const { caller, signal } = call
+    const { tenant, weight, signal } = call
     const entry = this.#queues.get(key) ?? { queue: new FairQueue(this.#options), users: 0 }
     this.#queues.set(key, entry)
     entry.users++
@@ -39,7 +39,7 @@ export class QueueStep implements CallStep {
       if (--entry.users === 0) this.#queues.delete(key)
     }
     try {
-      const release = await entry.queue.acquire(caller?.id ?? '', signal)
+      const release = await entry.queue.acquire(tenant, signal, weight)
       if (!release) return leave()
       call.leaveQueue = () => {
         release()
