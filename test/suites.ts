@@ -14,6 +14,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/embeddings.test.ts': ['npm test', 'embeddings, tokenization, infill'],
   'test/local-engine/loading.test.ts': ['npm test', 'load, keep-alive, unload'],
   'test/local-engine/logprobs.test.ts': ['npm test', 'log probabilities'],
+  'test/local-engine/fair-shares.test.ts': ['npm test', 'tenants that share one sequence'],
   'test/local-engine/lora.test.ts': ['npm test', 'LoRA adapters'],
   'test/local-engine/overflow.test.ts': ['npm test', 'context overflow'],
   'test/local-engine/parallel.test.ts': ['npm test', 'sequences decoded in one batch'],
@@ -59,6 +60,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'split characters of a real model',
   ],
+  'test/incidents/one-tenant-kept-all-sequences.test.ts': ['.ci/run', 'measured: seconds of endless answers'],
   'test/keys/revoked.test.ts': ['.ci/run', 'revocation across processes, seconds of waiting'],
   'test/packaging/!(start).test.ts': ['.ci/run', 'installs packages from a registry'],
   'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
@@ -179,6 +181,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
 /** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
 export const aloneSuites: readonly string[] = [
   'test/robustness/*.test.ts',
+  'test/incidents/one-tenant-kept-all-sequences.test.ts',
   ...[
     ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
     ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],

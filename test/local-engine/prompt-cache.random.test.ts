@@ -132,6 +132,7 @@ async function runSteps(all: readonly Step[], { budgetBytes, cutsBack, isExact }
     const ending = await scheduler.run({
       ...call,
       sampling,
+      weight: 1,
       background: false,
       signal: new AbortController().signal,
       onStart: (cached) => {

@@ -44,7 +44,7 @@ export async function ask(
     { model: 'tiny', input, maxTokens: 40, sampling: { temperature: 0 }, ...more },
     {
       ...{ model, ...surroundings, progress: { steps: 0 }, budget: budgetOf({ signal }) },
-      ...{ tenant: '', background: false, signal },
+      ...{ tenant: '', weight: 1, background: false, signal },
     },
     (event) => events.push(event),
   )

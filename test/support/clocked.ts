@@ -65,6 +65,7 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
         budget: budgetOf(),
         progress,
         tenant,
+        weight: 1,
         background: false,
         signal,
       }

@@ -3,10 +3,10 @@ import { uncached } from '../../events.ts'
 import { FromProcess, ToProcess } from './messages.ts'
 
 test.each([
-  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', background: false }],
-  [{ type: 'count', id: 1, request: null, tenant: '', background: false }],
-  [{ type: 'render', id: 1, request: {}, tenant: '', background: false }],
-  [{ type: 'embed', id: 1, request: {}, tenant: '', background: true }],
+  [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', weight: 1, background: false }],
+  [{ type: 'count', id: 1, request: null, tenant: '', weight: 1, background: false }],
+  [{ type: 'render', id: 1, request: {}, tenant: '', weight: 1, background: false }],
+  [{ type: 'embed', id: 1, request: {}, tenant: '', weight: 1, background: true }],
   [{ type: 'cancel', id: 1 }],
   [{ type: 'ping' }],
 ])('the model process accepts %j', (message) => {

@@ -14,8 +14,10 @@ export const ToProcess = z.discriminatedUnion('type', [
     type: CallType,
     id: z.int(),
     request: z.unknown(),
-    /** Cache partition of the caller. */
+    /** Calls of one tenant share cached prompts, and their part of the model's time. */
     tenant: z.string(),
+    /** Part of the model's time that the tenant gets, relative to other tenants. */
+    weight: z.number().positive(),
     /** Whether the call pauses while the process has foreground calls. */
     background: z.boolean(),
     /**

@@ -6,7 +6,7 @@ import { limits } from '../../request-limits.ts'
  * Raised with every incompatible change of messages or records. Apps with different protocol versions do not
  * share processes.
  */
-export const protocolVersion = 9
+export const protocolVersion = 10
 
 /** The model to load, and its load settings. */
 export const LoadConfig = z.object({

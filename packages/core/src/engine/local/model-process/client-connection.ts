@@ -133,7 +133,8 @@ export class ClientConnection {
   }
 
   async #handle(message: CallMessage, call: OpenCall): Promise<void> {
-    const { type, id, request, tenant, background, readAheadTokens = Number.POSITIVE_INFINITY } = message
+    const { type, id, request, tenant, weight, background } = message
+    const { readAheadTokens = Number.POSITIVE_INFINITY } = message
     const { model, renderer, grammars, progress, tenantCpu } = this.#host
     const { signal } = call.controller
     const context: RunContext = {
@@ -143,6 +144,7 @@ export class ClientConnection {
       progress,
       budget: new CpuBudget(tenantCpu, { tenant, background, signal }),
       tenant,
+      weight,
       background,
       signal,
       isBackpressured: () => call.unreadTokens >= readAheadTokens,

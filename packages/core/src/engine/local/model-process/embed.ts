@@ -81,11 +81,11 @@ function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['
 
 /** Resolves with `undefined` when the signal aborts before a context is free. */
 async function evaluateText(
-  { model, progress, tenant, background }: RunContext,
+  { model, progress, tenant, weight, background }: RunContext,
   signal: AbortSignal,
   task: (evaluate: EvaluateTexts) => Promise<ArrayLike<number>>,
 ): Promise<readonly number[] | undefined> {
-  const found = await model.pooling?.pool.run({ tenant, background, signal }, task)
+  const found = await model.pooling?.pool.run({ tenant, weight, background, signal }, task)
   progress.steps++
   if (!found) return undefined
   const numbers = Array.from(found)

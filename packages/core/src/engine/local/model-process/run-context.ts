@@ -11,8 +11,10 @@ export interface RunContext {
   readonly progress: StepCounter
   /** CPU time for the texts of the call. */
   readonly budget: CpuBudget
-  /** Cache partition of the caller. */
+  /** Calls of one tenant share cached prompts, and their part of the model's time. */
   readonly tenant: string
+  /** Part of the model's time that the tenant gets, relative to other tenants. */
+  readonly weight: number
   readonly background: boolean
   readonly signal: AbortSignal
   /** Whether decoding pauses because the client has left too much output unread. */

@@ -32,7 +32,7 @@ export async function runRequest(
 
 function toJob(
   { request, prompt, breakpoints, maxTokens, grammar, isJson }: PreparedRun,
-  { model, tenant, background, signal, isBackpressured }: RunContext,
+  { model, tenant, weight, background, signal, isBackpressured }: RunContext,
 ): Omit<GenerationJob, `on${string}`> {
   const { sampling = {}, logprobs } = request
   return {
@@ -43,6 +43,7 @@ function toJob(
     isDeterministic: typeof sampling.seed === 'number',
     maxTokens,
     tenant,
+    weight,
     background,
     signal,
     isBackpressured,

@@ -14,7 +14,10 @@ export interface GenerationJob {
   readonly isDeterministic: boolean
   /** Maximum length of the output in tokens. With 0, only the prompt is evaluated. */
   readonly maxTokens: number
+  /** Jobs of one tenant share cached prompts, and their part of the model's time. */
   readonly tenant: string
+  /** Part of the model's time that the tenant gets, relative to other tenants. */
+  readonly weight: number
   /** Whether the job gives way to foreground jobs. */
   readonly background: boolean
   readonly signal: AbortSignal

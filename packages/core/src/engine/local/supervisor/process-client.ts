@@ -176,7 +176,7 @@ export class ProcessClient {
   async #runCall(
     type: CallType,
     request: object,
-    { signal, tenant = '', background = false }: EngineCall,
+    { signal, tenant = '', weight = 1, background = false }: EngineCall,
     handlers: Pick<PendingCall, 'push' | 'result'>,
     onStart: (id: number) => void = () => {},
   ): Promise<void> {
@@ -189,7 +189,7 @@ export class ProcessClient {
         this.#calls.set(id, { ...handlers, finish: (error) => (error ? reject(error) : resolve()) })
         this.#onBusy(stallLimits.call(stepMs))
         this.#connection.send({
-          ...{ type, id, request, tenant, background },
+          ...{ type, id, request, tenant, weight, background },
           ...(type === 'generate' && { readAheadTokens }),
         })
         onStart(id)

@@ -2,6 +2,7 @@
 import { hasPromptLogprobs } from '../kv-cache/prompt-cache.ts'
 import type { GenerationJob } from '../runner.ts'
 import type { Decoder } from './decoder.ts'
+import type { FairClock } from './fair-clock.ts'
 import { isDecodedAlone, isShortPrefill, type RunningSequence, type StepInput } from './running-sequence.ts'
 
 type PrefillDecoder = Pick<Decoder, 'chunkSize' | 'chunksAtOnce' | 'canTruncate'>
@@ -23,19 +24,23 @@ interface PrefillPiece {
 const maxTargetRows = 64
 
 /**
- * Selects the pieces for the next step, up to one chunk. The prompt that has waited longest comes first, then
- * other prompts that still fit. A lone sequence or several short prompts may fill more chunks, since many
- * rows at once are faster.
+ * Selects the pieces for the next step, up to one chunk. The prompt of the tenant with the least time for
+ * prefill comes first, and of this tenant, the prompt that has waited longest. Then come other prompts that
+ * still fit. A lone sequence or several short prompts may fill more chunks, since many rows at once are faster.
  */
 export function selectPrefill(
   active: readonly RunningSequence[],
   decoder: PrefillDecoder,
+  clock: FairClock,
 ): readonly StepInput[] {
   const isOnly = active.length === 1
   const prefilling = active.filter(({ lastToken }) => lastToken === undefined)
+  clock.setCompetitors(prefilling.map(({ job }) => job.tenant))
+  const compareTurns = (a: RunningSequence, b: RunningSequence): number =>
+    clock.timeOf(a.job.tenant) - clock.timeOf(b.job.tenant) || a.prefilledAt - b.prefilledAt
   const inputs: StepInput[] = []
   let rows = 0
-  for (const running of prefilling.sort((a, b) => a.prefilledAt - b.prefilledAt)) {
+  for (const running of prefilling.sort(compareTurns)) {
     const { from, to, isAlone, maxRows } = nextPiece(running, decoder, isOnly)
     if (rows + to - from > maxRows || (isAlone && inputs.length > 0)) continue
     rows = isAlone ? Number.POSITIVE_INFINITY : rows + to - from

@@ -1,7 +1,7 @@
 import type { Token } from 'node-llama-cpp'
 import type { LlmError } from '../../../../errors.ts'
 import type { Breakpoint, CachePlan } from '../kv-cache/cache-plan.ts'
-import { hasPromptLogprobs } from '../kv-cache/prompt-cache.ts'
+import { hasPromptLogprobs, type SuspendedState } from '../kv-cache/prompt-cache.ts'
 import type { Slot } from '../kv-cache/slots.ts'
 import type { GenerationJob, RunOutcome } from '../runner.ts'
 import type { BatchEntry, PromptTargets, Sampler } from './decoder.ts'
@@ -15,7 +15,7 @@ export interface RunningSequence {
   /** Breakpoints of the prompt, except those inside the first chunk. */
   readonly breakpoints: readonly Breakpoint[]
   readonly plan: CachePlan
-  /** Time of the last prefill, as a counter over the prefill pieces of all sequences. */
+  /** Time of the last prefill, or of the start, in ms. */
   prefilledAt: number
   /** Whether a part of the prompt has been evaluated since the sequence got the slot. */
   hasPrefilled: boolean
@@ -24,6 +24,15 @@ export interface RunningSequence {
   /** Time of the last sample, in ms. */
   sampledAt: number
   sampledCount: number
+  /**
+   * Until this time, in ms, the sequence keeps its slot. It keeps the slot for at least as long as it took to
+   * give up the last one and to continue, so that at most half of the time is lost.
+   */
+  keepsSlotUntil: number
+  /** Start of the evaluation that replaces a lost state, in ms. Absent when output has continued. */
+  replayedFrom: number | undefined
+  /** Until this time, in ms, the sequence keeps its slot if it needs its state, which could not be saved. */
+  pinnedUntil: number
   /** Whether the last token of the output has been sampled. The slot is released after the step. */
   isFinished: boolean
   /** Whether the caller has received the outcome. */
@@ -32,8 +41,16 @@ export interface RunningSequence {
 
 /** A job that waits for a slot. */
 export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
-  /** State with which a sequence that lost its slot continues later. */
-  readonly interrupted?: Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan'>
+  readonly interrupted?: InterruptedSequence
+}
+
+/** What a sequence that gave up its slot needs to continue. */
+export interface InterruptedSequence
+  extends Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan' | 'lastToken' | 'hasPrefilled'> {
+  /** If absent, the KV state is lost. The output so far is then a part of the prompt. */
+  readonly state: SuspendedState | undefined
+  /** Duration of saving the state, in ms. */
+  readonly suspendMs: number
 }
 
 /** Tokens of one sequence in a decode or prefill step. */
@@ -44,6 +61,13 @@ export interface StepInput {
   readonly isSampling: boolean
   readonly targets?: PromptTargets | undefined
 }
+
+/**
+ * Whether the prompt may get a slot. A sequence that gave up its slot waits until its client has read the
+ * buffered events.
+ */
+export const isReady = ({ job, interrupted }: QueuedPrompt): boolean =>
+  !(interrupted && job.isBackpressured?.())
 
 export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFinished
 
@@ -62,17 +86,19 @@ export const isShortPrefill = ({ job, slot, hasPrefilled }: RunningSequence, chu
   !hasPrefilled && job.prompt.length - slot.tokens.length <= chunkSize
 
 /**
- * Whether the sequence may lose its slot, so that its tokens are evaluated again later. Only background
- * sequences and paused sequences may lose their slots. Even such a sequence keeps its slot if its
- * deterministic output has begun, since prefill of this output would change the logits. It also keeps its
- * slot if its prompt logprobs have been sent, since they would be sent twice.
+ * Whether the sequence can continue only with its KV state. If output is deterministic and has begun, prefill
+ * of its tokens would change the logits. If logprobs of the prompt have been sent, they would be sent twice.
  */
-export const isPreemptible = (running: RunningSequence): boolean => {
-  const { job, lastToken, hasPrefilled } = running
-  const losesState =
-    (job.isDeterministic && lastToken !== undefined) || (hasPromptLogprobs(job) && hasPrefilled)
-  return isUnfinished(running) && (job.background || isPaused(running)) && !losesState
-}
+export const needsState = ({
+  job,
+  lastToken,
+  hasPrefilled,
+}: Pick<RunningSequence, 'job' | 'lastToken' | 'hasPrefilled'>): boolean =>
+  (job.isDeterministic && lastToken !== undefined) || (hasPromptLogprobs(job) && hasPrefilled)
+
+/** Whether the sequence may give up its slot. */
+export const isPreemptible = (running: RunningSequence): boolean =>
+  isUnfinished(running) && !(running.pinnedUntil > performance.now() && needsState(running))
 
 export const toBatchEntry = ({
   running: { job, slot, sampler },
@@ -87,3 +113,10 @@ export const toBatchEntry = ({
   ...(targets && { targets }),
   isDeterministic: job.isDeterministic,
 })
+
+/** Reports the outcome, unless one was reported before. The slot is released before the next step. */
+export function finish(running: RunningSequence, outcome: RunOutcome | LlmError): void {
+  if (!running.isSettled) running.settle(outcome)
+  running.isFinished = true
+  running.isSettled = true
+}

@@ -1,146 +1,16 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Breakpoint, CacheUsage } from '../kv-cache/cache-plan.ts'
+import { fakeDecoder, job, prompt, type Recorded } from '../../../../../../../test/support/fake-decoder.ts'
+import type { Breakpoint } from '../kv-cache/cache-plan.ts'
 import { SnapshotStore } from '../kv-cache/snapshots.ts'
 import type { GenerationJob } from '../runner.ts'
-import type { BatchEntry, Decoder, Sampler } from './decoder.ts'
-import { toSamplingParams } from './sampling.ts'
+import type { BatchEntry, Decoder } from './decoder.ts'
 import { Scheduler } from './scheduler.ts'
-
-const chunkSize = 8
-const end = 999 as Token
-const sampling = toSamplingParams(
-  { seed: 1 },
-  { vocabularySize: 1_000, contextSize: 1_000, getEogTokens: () => [] },
-)
-const prompt = (length: number, first = 0): Token[] =>
-  Array.from({ length }, (_, index) => (first + index) as Token)
-
-interface Fake extends Decoder {
-  /** Sequence, position and number of tokens of each entry of each step. */
-  readonly steps: (readonly [sequence: number, position: number, count: number])[][]
-  /** Number of samplers that are not disposed of. */
-  samplers: number
-}
-
-/**
- * A decoder that samples the first token of the prompt plus 1, 2, 3…, and throws where a real model would
- * fail.
- */
-function fakeDecoder(
-  options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
-): Fake {
-  const cells = new Map<number, Token[]>()
-  let isDecoding = false
-  const { failsAt = () => false, ...rest } = options
-  const fake: Fake = {
-    sequenceCount: 4,
-    canTruncate: true,
-    chunkSize,
-    chunksAtOnce: 2,
-    steps: [],
-    samplers: 0,
-    async decode(pieces) {
-      if (isDecoding) throw new Error('A decode step is already running.')
-      isDecoding = true
-      fake.steps.push(pieces.map(({ sequence, position, tokens }) => [sequence, position, tokens.length]))
-      const ids = pieces.map(({ sequence }) => sequence)
-      expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
-      for (const { sequence, position, tokens } of pieces) {
-        const stored = cells.get(sequence) ?? []
-        expect(stored).toHaveLength(position)
-        cells.set(sequence, [...stored, ...tokens])
-      }
-      await setImmediate()
-      isDecoding = false
-      if (failsAt(pieces)) throw new Error('The decode step failed.')
-      return pieces.map(({ sequence, sampler, targets }) => {
-        if (targets) {
-          const targetLogprobs = targets.tokens.map((token) => ({ logprob: -token, top: [] }))
-          Object.assign(targets.sampler, { targetLogprobs })
-        }
-        const { alive, sampled } = (sampler ?? {}) as { alive?: boolean; sampled?: number }
-        if (!sampler) return undefined
-        expect(alive).toBe(true)
-        Object.assign(sampler, { sampled: (sampled ?? 0) + 1 })
-        return ((cells.get(sequence)?.[0] ?? 0) + (sampled ?? 0) + 1) as Token
-      })
-    },
-    truncate(sequence, keep) {
-      expect(isDecoding).toBe(false)
-      cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
-      return true
-    },
-    isComplete: () => true,
-    async save(sequence, tokens, file) {
-      expect(isDecoding).toBe(false)
-      expect(cells.get(sequence)).toEqual(tokens)
-      const text = JSON.stringify(tokens)
-      await writeFile(file, text)
-      return text.length
-    },
-    isRestoreExact: () => true,
-    async load(sequence, file) {
-      expect(isDecoding).toBe(false)
-      expect(cells.get(sequence)).toEqual([])
-      const saved = JSON.parse(await readFile(file, 'utf8'))
-      cells.set(sequence, saved)
-      return saved.length
-    },
-    createSampler() {
-      fake.samplers++
-      const sampler: Sampler & { alive: boolean } = {
-        alive: true,
-        dispose() {
-          expect(isDecoding).toBe(false)
-          sampler.alive = false
-          fake.samplers--
-        },
-      }
-      return sampler
-    },
-    isEog: (token) => token === end,
-    setThreads() {},
-    ...rest,
-  }
-  return fake
-}
-
-interface Recorded {
-  readonly tokens: Token[]
-  reused?: number
-  cached?: CacheUsage
-}
-
-function job(tokens: readonly Token[], more: Partial<GenerationJob> = {}): GenerationJob & Recorded {
-  const recorded: Recorded = { tokens: [] }
-  return Object.assign(recorded, {
-    prompt: tokens,
-    sampling,
-    isDeterministic: false,
-    maxTokens: 3,
-    tenant: 'ann',
-    background: false,
-    signal: new AbortController().signal,
-    onStart: (plan: CacheUsage) => {
-      recorded.reused = plan.reusedTokens
-      recorded.cached = plan
-    },
-    onCacheChange: (actual: CacheUsage) => {
-      recorded.cached = actual
-    },
-    onToken: (token: Token) => {
-      recorded.tokens.push(token)
-      return true
-    },
-    ...more,
-  })
-}
 
 const scheduler = (decoder: Decoder): Scheduler => new Scheduler(decoder, { steps: 0 })
 

@@ -1,17 +1,21 @@
 /**
  * Schedules all sequences of one model. Decode steps alternate with prefill steps, which evaluate the prompts
- * of further sequences. No other code uses the model while the scheduler runs.
+ * of further sequences. Slots, decode steps and prefill steps are shared among tenants by time. No other code
+ * uses the model while the scheduler runs.
  */
 import { setTimeout as delay, setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import { type AcquiredSlot, PromptCache } from '../kv-cache/prompt-cache.ts'
+import { PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { SnapshotStore } from '../kv-cache/snapshots.ts'
 import type { StepCounter } from '../model.ts'
 import type { GenerationJob, Runner, RunOutcome } from '../runner.ts'
+import { selectTurn } from './decode-turns.ts'
 import type { Decoder } from './decoder.ts'
+import { FairClock } from './fair-clock.ts'
 import { maxRowsOf, selectPrefill } from './prefill-plan.ts'
 import {
+  finish,
   isDecodedAlone,
   isPaused,
   isShortPrefill,
@@ -21,7 +25,7 @@ import {
   type StepInput,
   toBatchEntry,
 } from './running-sequence.ts'
-import { selectNextPrompt, selectVictim, toQueuedPrompt } from './slot-assignment.ts'
+import { SlotScheduler } from './slot-scheduler.ts'
 import { StepPlanner } from './step-planner.ts'
 
 /**
@@ -36,13 +40,15 @@ const maxDecodePauseMs = 1_000
 export class Scheduler implements Runner {
   readonly #decoder: Decoder
   readonly #cache: PromptCache
+  readonly #slots: SlotScheduler
   readonly #planner = new StepPlanner()
+  /** Times of decode steps. The tenant whose turn it is pays for the whole step. */
+  readonly #decodeClock = new FairClock()
+  /** Times of prefill steps. The tenant of the first prompt pays for the whole step. */
+  readonly #prefillClock = new FairClock()
   readonly #progress: StepCounter
-  #queue: QueuedPrompt[] = []
-  #running: RunningSequence[] = []
   /** Callbacks of the last decode or prefill step. They run while the model computes the next one. */
   #deferred: (() => void)[] = []
-  #chunkCount = 0
   #loop: Promise<void> | undefined
   /** Ends the pause in `#waitForReaders`. */
   #wake: (() => void) | undefined
@@ -53,14 +59,16 @@ export class Scheduler implements Runner {
   constructor(decoder: Decoder, progress: StepCounter, snapshots?: SnapshotStore) {
     this.#decoder = decoder
     this.#progress = progress
-    this.#cache = new PromptCache(decoder, snapshots, () => this.#flushDeferred())
+    const flushDeferred = (): void => this.#flushDeferred()
+    this.#cache = new PromptCache(decoder, snapshots, flushDeferred)
+    this.#slots = new SlotScheduler(decoder, this.#cache, progress, flushDeferred)
   }
 
   run(job: GenerationJob): Promise<RunOutcome> {
     return new Promise((resolve, reject) => {
       const settle: RunningSequence['settle'] = (how) =>
         typeof how === 'string' ? resolve(how) : reject(how)
-      this.#queue.push({ job, settle })
+      this.#slots.enqueue({ job, settle })
       this.#loop ??= this.#runLoop()
       this.wake()
     })
@@ -79,12 +87,12 @@ export class Scheduler implements Runner {
   async #runLoop(): Promise<void> {
     // Waits until all calls of this turn of the event loop have arrived, so that they start together.
     await setImmediate()
+    this.#slots.startClock()
     for (;;) {
       this.#isWoken = false
-      this.#removeFinished()
-      await this.#assignSlots()
+      await this.#slots.update()
       // A job may have arrived while a slot was prepared.
-      if (this.#running.length + this.#queue.length === 0) break
+      if (this.#slots.isIdle) break
       if (this.#active.length === 0) {
         await this.#waitForReaders()
         continue
@@ -102,8 +110,9 @@ export class Scheduler implements Runner {
     // After the slots were assigned, a callback may have ended a sequence, and a client may have disconnected
     // or read more output.
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
-    if (this.#running.some((running) => !isUnfinished(running) || hasChanged(running))) return
-    if (this.#isWoken || this.#queue.some(hasChanged) || this.#active.length > 0) return
+    const { running, queue } = this.#slots
+    if (running.some((one) => !isUnfinished(one) || hasChanged(one))) return
+    if (this.#isWoken || queue.some(hasChanged) || this.#active.length > 0) return
     await Promise.race([
       new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -115,100 +124,34 @@ export class Scheduler implements Runner {
     this.#progress.steps++
   }
 
-  #removeFinished(): void {
-    for (const running of this.#running) if (running.job.signal.aborted) this.#finish(running, 'aborted')
-    // No step follows, so the callbacks run now.
-    if (!this.#running.some(isUnfinished)) this.#flushDeferred()
-    for (const { slot, sampler } of this.#running.filter(({ isFinished }) => isFinished)) {
-      sampler.dispose()
-      this.#cache.release(slot)
-    }
-    this.#running = this.#running.filter(isUnfinished)
-    const aborted = this.#queue.filter(({ job }) => job.signal.aborted)
-    this.#queue = this.#queue.filter(({ job }) => !job.signal.aborted)
-    for (const { settle, interrupted } of aborted) {
-      interrupted?.sampler.dispose()
-      settle('aborted')
-    }
-  }
-
-  async #assignSlots(): Promise<void> {
-    for (;;) {
-      const next = selectNextPrompt(this.#queue, this.#running)
-      if (!next) return
-      const acquired = this.#cache.acquire(next.job)
-      if (acquired) {
-        this.#queue.splice(this.#queue.indexOf(next), 1)
-        await this.#start(next, acquired)
-      } else if (next.job.background || !this.#preempt()) return
-    }
-  }
-
-  /** Frees a slot for a foreground job. Returns `false` if no sequence may lose its slot. */
-  #preempt(): boolean {
-    this.#flushDeferred()
-    const victim = selectVictim(this.#running)
-    if (!victim) return false
-    this.#queue.unshift(toQueuedPrompt(victim))
-    this.#running = this.#running.filter((running) => running !== victim)
-    this.#cache.release(victim.slot)
-    return true
-  }
-
-  async #start({ job, settle, interrupted }: QueuedPrompt, acquired: AcquiredSlot): Promise<void> {
-    const { slot, divergence } = acquired
-    try {
-      const prepared = await this.#cache.prepare(acquired, job)
-      const plan = interrupted?.plan ?? prepared
-      const sampler =
-        interrupted?.sampler ?? this.#decoder.createSampler(job.sampling, job.prompt, job.grammar)
-      if (!interrupted) job.onStart(plan.usage, divergence)
-      const running: RunningSequence = {
-        job,
-        slot,
-        sampler,
-        settle,
-        breakpoints: this.#cache.breakpointsOf(job),
-        plan,
-        prefilledAt: ++this.#chunkCount,
-        hasPrefilled: false,
-        lastToken: undefined,
-        sampledAt: 0,
-        sampledCount: interrupted?.sampledCount ?? 0,
-        isFinished: false,
-        isSettled: false,
-      }
-      this.#running.push(running)
-      await this.#cache.save(job, slot, plan)
-    } catch (cause) {
-      interrupted?.sampler.dispose()
-      this.#cache.clear(slot)
-      this.#cache.release(slot)
-      settle(LlmError.from(cause))
-    }
-  }
-
   /** Sequences that can take a step. Background sequences pause while a foreground sequence can take one. */
   get #active(): RunningSequence[] {
-    const all = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
+    const all = this.#slots.running.filter((running) => isUnfinished(running) && !isPaused(running))
     const foreground = all.filter(({ job }) => !job.background)
     return foreground.length > 0 ? foreground : all
   }
 
   /**
    * Whether short prompts are evaluated before decoding continues. Their sequences then join the decode
-   * batch, and a larger batch costs little more.
+   * batch, and a larger batch costs little more. Sequences of other tenants do not wait for that.
    */
   get #prefersPrefill(): boolean {
     const { chunkSize } = this.#decoder
-    const sampleTimes = this.#active.flatMap(({ lastToken, sampledAt }) =>
-      lastToken === undefined ? [] : [sampledAt],
+    const active = this.#active
+    const decoding = active.filter(({ lastToken }) => lastToken !== undefined)
+    const firstSampledAt = Math.min(...decoding.map(({ sampledAt }) => sampledAt))
+    const isWithinPause = performance.now() - firstSampledAt < maxDecodePauseMs
+    const delaysOthers = ({ job }: RunningSequence): boolean =>
+      decoding.some((other) => other.job.tenant !== job.tenant)
+    return (
+      isWithinPause && active.some((running) => isShortPrefill(running, chunkSize) && !delaysOthers(running))
     )
-    const isWithinPause = performance.now() - Math.min(...sampleTimes) < maxDecodePauseMs
-    return isWithinPause && this.#active.some((running) => isShortPrefill(running, chunkSize))
   }
 
-  /** Samples one token for each sequence that has finished prefill. */
+  /**
+   * One round of decode steps: samples a token for each sequence that has finished prefill. Sequences of a
+   * tenant that has used more time than another one may have to wait for a later round.
+   */
   async #decode(): Promise<void> {
     const decoding = new Map(
       this.#active
@@ -218,28 +161,39 @@ export class Scheduler implements Runner {
     )
     const single = [...decoding.values()].filter(isDecodedAlone)
     const batchable = [...decoding.keys()].filter((id) => !single.some(({ slot }) => slot.id === id))
-    for (const ids of [...single.map(({ slot }) => [slot.id]), ...this.#planner.plan(batchable)]) {
-      const parts = ids.flatMap((id) => {
-        const running = decoding.get(id)
-        return running && isUnfinished(running)
-          ? [{ running, tokens: [running.lastToken as Token], isSampling: true }]
-          : []
-      })
-      if (parts.length === 0) continue
+    const groups = [
+      ...single.map((running) => [running]),
+      ...this.#planner.plan(batchable).map((ids) => ids.map((id) => decoding.get(id) as RunningSequence)),
+    ]
+    const hasRun = new Set<readonly RunningSequence[]>()
+    for (;;) {
+      const turn = selectTurn(groups, hasRun, this.#decodeClock)
+      if (!turn) return
+      const { group, leader } = turn
+      hasRun.add(group)
+      const parts = group
+        .filter(isUnfinished)
+        .map((running) => ({ running, tokens: [running.lastToken as Token], isSampling: true }))
       const startedAt = performance.now()
       await this.#step(parts)
-      if (parts.length === ids.length) this.#planner.observe(ids.length, performance.now() - startedAt)
+      const ms = performance.now() - startedAt
+      this.#decodeClock.charge(leader.job, ms)
+      if (parts.length === group.length) this.#planner.observe(group.length, ms)
     }
   }
 
   async #prefill(): Promise<void> {
-    const selected = selectPrefill(this.#active, this.#decoder)
+    const selected = selectPrefill(this.#active, this.#decoder, this.#prefillClock)
+    const [first] = selected
+    if (!first) return
+    const startedAt = performance.now()
     for (const { running } of selected) {
-      running.prefilledAt = ++this.#chunkCount
+      running.prefilledAt = startedAt
       running.hasPrefilled = true
     }
     const parts = selected.toSorted((a, b) => a.running.slot.id - b.running.slot.id)
-    if (parts.length > 0) await this.#step(parts)
+    await this.#step(parts)
+    this.#prefillClock.charge(first.running.job, performance.now() - startedAt)
     for (const { running } of parts) await this.#cache.save(running.job, running.slot, running.plan)
   }
 
@@ -261,7 +215,7 @@ export class Scheduler implements Runner {
       if (parts.length > 1 && isBack) await this.#step([part])
       else {
         this.#cache.clear(slot)
-        this.#finish(part.running, modelFailed(cause))
+        finish(part.running, modelFailed(cause))
       }
     }
   }
@@ -284,27 +238,31 @@ export class Scheduler implements Runner {
     // The caller stopped the sequence during the step.
     if (running.isFinished) return
     if (token instanceof Error || (isSampling && token === undefined)) {
-      this.#finish(running, modelFailed(token))
+      finish(running, modelFailed(token))
       return
     }
     const { targetLogprobs = [] } = running.sampler
     if (targets) this.#defer(running, () => job.onPromptLogprobs?.(targetLogprobs))
     if (token === undefined) {
       running.isFinished = job.maxTokens === 0 && slot.tokens.length === job.prompt.length
-      if (running.isFinished) this.#defer(running, () => this.#finish(running, 'limit'))
+      if (running.isFinished) this.#defer(running, () => finish(running, 'limit'))
       return
     }
     const isEnd = this.#decoder.isEog(token)
     if (!isEnd) running.sampledCount++
     running.lastToken = token
     running.sampledAt = performance.now()
+    if (running.replayedFrom !== undefined) {
+      running.keepsSlotUntil = running.sampledAt + (running.sampledAt - running.replayedFrom)
+      running.replayedFrom = undefined
+    }
     running.isFinished = isEnd || running.sampledCount >= job.maxTokens
     const { isFinished } = running
     const { lastLogprobs } = running.sampler
     this.#defer(running, () => {
       const isContinuing = isEnd || job.onToken(token, lastLogprobs)
-      if (!isContinuing) this.#finish(running, 'stopped')
-      else if (isFinished) this.#finish(running, isEnd ? 'end' : 'limit')
+      if (!isContinuing) finish(running, 'stopped')
+      else if (isFinished) finish(running, isEnd ? 'end' : 'limit')
     })
   }
 
@@ -315,7 +273,7 @@ export class Scheduler implements Runner {
       try {
         callback()
       } catch (cause) {
-        this.#finish(running, LlmError.from(cause))
+        finish(running, LlmError.from(cause))
       }
     })
   }
@@ -324,12 +282,6 @@ export class Scheduler implements Runner {
     const deferred = this.#deferred
     this.#deferred = []
     for (const callback of deferred) callback()
-  }
-
-  #finish(running: RunningSequence, outcome: RunOutcome | LlmError): void {
-    if (!running.isSettled) running.settle(outcome)
-    running.isFinished = true
-    running.isSettled = true
   }
 }
 

@@ -1,42 +1,126 @@
-import { isPreemptible, type QueuedPrompt, type RunningSequence } from './running-sequence.ts'
+/** Decides which prompt gets the next slot, and which sequence gives up its slot for it. */
+import type { GenerationJob } from '../runner.ts'
+import type { FairClock } from './fair-clock.ts'
+import {
+  type InterruptedSequence,
+  isPaused,
+  isPreemptible,
+  isReady,
+  type QueuedPrompt,
+  type RunningSequence,
+} from './running-sequence.ts'
+
+/**
+ * A tenant gives up a slot when it is this far ahead of a tenant that waits, in ms of virtual time. Two tenants
+ * that share one slot take turns of twice this time: each first makes up for its own wait.
+ */
+const sliceLeadMs = 500
+
+export interface SlotShares {
+  readonly running: readonly RunningSequence[]
+  /** Time for which each tenant has held slots. */
+  readonly clock: Pick<FairClock, 'timeOf'>
+  readonly slotCount: number
+  /** Whether a sequence of the job can give up its slot at any time. */
+  canSuspend(job: GenerationJob): boolean
+}
 
 /**
  * Selects the prompt that gets the next slot: the oldest prompt of the tenant with the fewest running
- * sequences. Foreground prompts precede background prompts. A preempted sequence is not selected until its
+ * sequences relative to its weight. Of several such tenants, the one that has held slots for less time is next.
+ * Foreground prompts precede background prompts. A sequence that gave up its slot is not selected until its
  * client has read the buffered events.
  */
 export function selectNextPrompt(
   queue: readonly QueuedPrompt[],
-  running: readonly RunningSequence[],
+  shares: SlotShares,
 ): QueuedPrompt | undefined {
-  const ready = queue.filter(({ job, interrupted }) => !interrupted || !job.isBackpressured?.())
+  const ready = queue.filter((prompt) => isReady(prompt) && mayTakeSlot(prompt.job, shares))
   const foreground = ready.filter(({ job }) => !job.background)
   const candidates = foreground.length > 0 ? foreground : ready
-  const countRunning = ({ job: { tenant } }: QueuedPrompt): number =>
-    running.filter(({ job }) => job.tenant === tenant).length
-  return candidates.reduce<QueuedPrompt | undefined>(
-    (best, one) => (best && countRunning(best) <= countRunning(one) ? best : one),
-    undefined,
-  )
+  const counts = countRunning(shares.running)
+  const rankOf = ({ job }: QueuedPrompt) => (counts.get(job.tenant) ?? 0) / job.weight
+  return candidates.reduce<QueuedPrompt | undefined>((best, one) => {
+    if (!best) return one
+    const difference =
+      rankOf(one) - rankOf(best) || shares.clock.timeOf(one.job.tenant) - shares.clock.timeOf(best.job.tenant)
+    return difference < 0 ? one : best
+  }, undefined)
 }
-
-/** Selects the sequence that loses its slot: the youngest sequence that may be preempted. */
-export const selectVictim = (running: readonly RunningSequence[]): RunningSequence | undefined =>
-  running.findLast(isPreemptible)
 
 /**
- * Turns a preempted sequence into a queued prompt. Its output so far becomes a part of the prompt and is not
- * emitted again.
+ * Lists the sequences that may give up a slot for the prompt, the best choice first. Background and paused
+ * sequences give way to every foreground prompt. Other sequences give way to prompts of other tenants, so that
+ * no tenant keeps more slots than its share.
  */
-export function toQueuedPrompt({
-  job,
-  slot,
-  sampler,
-  sampledCount,
-  plan,
-  lastToken,
-  settle,
-}: RunningSequence): QueuedPrompt {
-  const prompt = lastToken === undefined ? job.prompt : [...slot.tokens, lastToken]
-  return { job: { ...job, prompt }, settle, interrupted: { sampler, sampledCount, plan } }
+export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly RunningSequence[] {
+  const preemptible = shares.running.filter(isPreemptible).reverse()
+  const yielding = next.job.background
+    ? []
+    : preemptible.filter((running) => running.job.background || isPaused(running))
+  return yielding.length > 0 ? yielding : listLeaders(next.job, preemptible, shares)
 }
+
+/** Sequences of the tenants that are too far ahead, those of the tenant with the most slots first. */
+function listLeaders(
+  next: GenerationJob,
+  preemptible: readonly RunningSequence[],
+  { running, clock }: SlotShares,
+): readonly RunningSequence[] {
+  const counts = countRunning(running)
+  const rankOf = (tenant: string, weight: number, more = 0) => ((counts.get(tenant) ?? 0) + more) / weight
+  const maxLead = sliceLeadMs / Math.max(next.weight, ...running.map(({ job }) => job.weight))
+  const now = performance.now()
+  const isAhead = ({ job, keepsSlotUntil }: RunningSequence): boolean =>
+    job.tenant !== next.tenant &&
+    job.background === next.background &&
+    keepsSlotUntil <= now &&
+    clock.timeOf(job.tenant) - clock.timeOf(next.tenant) >= maxLead &&
+    // A tenant without a slot takes turns. Otherwise, slots move only towards equal shares.
+    (!counts.has(next.tenant) || rankOf(next.tenant, next.weight, 1) < rankOf(job.tenant, job.weight))
+  return preemptible
+    .filter(isAhead)
+    .sort(
+      ({ job: a }, { job: b }) =>
+        rankOf(b.tenant, b.weight) - rankOf(a.tenant, a.weight) ||
+        clock.timeOf(b.tenant) - clock.timeOf(a.tenant),
+    )
+}
+
+/**
+ * Whether a slot remains for other tenants. Sequences that cannot give up their slots may not take the last
+ * one.
+ */
+function mayTakeSlot(job: GenerationJob, { running, slotCount, canSuspend }: SlotShares): boolean {
+  if (slotCount === 1 || canSuspend(job)) return true
+  const kept = running.filter((one) => one.job.tenant === job.tenant && !canSuspend(one.job))
+  return kept.length < slotCount - 1
+}
+
+/** Number of running sequences by tenant. */
+function countRunning(running: readonly RunningSequence[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const { job } of running) counts.set(job.tenant, (counts.get(job.tenant) ?? 0) + 1)
+  return counts
+}
+
+/**
+ * Turns a sequence that gives up its slot into a queued prompt.
+ * @param saved its KV state. If absent, its output so far becomes a part of the prompt and is not emitted again
+ */
+export function toQueuedPrompt(
+  { job, slot, sampler, sampledCount, plan, lastToken, hasPrefilled, settle }: RunningSequence,
+  saved: Pick<InterruptedSequence, 'state' | 'suspendMs'>,
+): QueuedPrompt {
+  const interrupted = { sampler, sampledCount, plan, lastToken, hasPrefilled, ...saved }
+  return saved.state
+    ? { job, settle, interrupted }
+    : { job: withReplay(job, slot.tokens, lastToken), settle, interrupted }
+}
+
+/** Appends the output so far to the prompt. Without output, the prompt does not change. */
+export const withReplay = (
+  job: GenerationJob,
+  evaluated: RunningSequence['slot']['tokens'],
+  lastToken: RunningSequence['lastToken'],
+): GenerationJob => (lastToken === undefined ? job : { ...job, prompt: [...evaluated, lastToken] })

@@ -18,6 +18,7 @@ export interface PromptPrefix {
 export class PrefixIndex<L extends PromptPrefix> {
   readonly #maxBytes: number
   readonly #entries: LRUCache<string, L>
+  #reservedBytes = 0
 
   /**
    * @param onEvict called for every removed prefix, whatever the reason
@@ -56,7 +57,7 @@ export class PrefixIndex<L extends PromptPrefix> {
   add(lease: L): boolean {
     const key = keyOf(lease)
     this.#entries.delete(key)
-    if (!this.#makeRoom(lease)) return false
+    if (!this.#makeRoom(lease.sizeBytes, lease.lifetime !== undefined)) return false
     this.#entries.set(key, lease, { ttl: cacheLifetimes[lease.lifetime ?? '5m'] })
     return true
   }
@@ -77,18 +78,30 @@ export class PrefixIndex<L extends PromptPrefix> {
     this.#entries.clear()
   }
 
+  /** Takes bytes of the size limit for something else. Returns `false` if there is no room. */
+  reserve(sizeBytes: number): boolean {
+    if (!this.#makeRoom(sizeBytes, true)) return false
+    this.#reservedBytes += sizeBytes
+    return true
+  }
+
+  release(sizeBytes: number): void {
+    this.#reservedBytes -= sizeBytes
+  }
+
   /**
-   * Evicts prefixes to make room for a new prefix. Prefixes that are cached for a breakpoint come last. They
-   * are evicted only if the new prefix is cached for a breakpoint, too. Returns `false` if there is no room.
+   * Evicts prefixes to make room. Prefixes that are cached for a breakpoint come last. Returns `false` if there
+   * is no room.
+   * @param canEvictBreakpoints whether prefixes that are cached for a breakpoint may be evicted
    */
-  #makeRoom({ sizeBytes, lifetime }: L): boolean {
+  #makeRoom(sizeBytes: number, canEvictBreakpoints: boolean): boolean {
     this.#entries.purgeStale()
     const byLastUse = [...this.#entries.rvalues()].filter((one) => one !== undefined)
     const evictionOrder = [
       ...byLastUse.filter((one) => !one.lifetime),
-      ...(lifetime ? byLastUse.filter((one) => one.lifetime) : []),
+      ...(canEvictBreakpoints ? byLastUse.filter((one) => one.lifetime) : []),
     ]
-    const freeBytes = (): number => this.#maxBytes - this.sizeBytes
+    const freeBytes = (): number => this.#maxBytes - this.sizeBytes - this.#reservedBytes
     const maxFreeable = evictionOrder.reduce((sum, one) => sum + one.sizeBytes, freeBytes())
     if (sizeBytes > maxFreeable) return false
     for (const one of evictionOrder) {

@@ -1,7 +1,8 @@
 /**
  * Reuses the KV state of earlier prompts. Each slot keeps the state of its last prompt. Snapshots, which are
  * states in files, are saved at breakpoints. If the model can truncate sequences, a snapshot is also saved
- * before another prompt takes a slot. Otherwise, a snapshot is also saved near the end of each prompt.
+ * before another prompt takes a slot. Otherwise, a snapshot is also saved near the end of each prompt. A
+ * sequence that gives up its slot is suspended: its state is in a file until it gets a slot again.
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
@@ -9,6 +10,7 @@ import type { GenerationJob } from '../runner.ts'
 import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import { type Slot, type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 import { type Snapshot, type SnapshotStore, snapshotLength } from './snapshots.ts'
+import type { StateFile } from './state-files.ts'
 
 /** A slot for a prompt, and the cached state that the prompt can reuse. */
 export interface AcquiredSlot extends SlotMatch {
@@ -16,6 +18,11 @@ export interface AcquiredSlot extends SlotMatch {
   /** Number of tokens after which the prompt diverges from the most similar prompt in a slot. */
   readonly divergence: number | undefined
 }
+
+/** State of a suspended sequence: all tokens of its slot, in a file. */
+export interface SuspendedState
+  extends StateFile,
+    Readonly<Pick<Slot, 'tokens' | 'pieceEnds' | 'deterministicLength'>> {}
 
 /**
  * A state that a new prompt displaces from its slot is saved if at least this many chunks of it would be
@@ -106,6 +113,69 @@ export class PromptCache {
     if (lost.length > 0) job.onCacheChange?.(plan.usage)
   }
 
+  /** Takes a slot for a suspended sequence. Returns `undefined` if all slots are in use. */
+  acquireForResume(job: GenerationJob): AcquiredSlot | undefined {
+    if (this.#slots.isFull) return undefined
+    const { prompt, tenant, isDeterministic } = job
+    const request = { prompt, tenant, isDeterministic, pieceEnds: [] }
+    // No match is long enough, since all tokens come from the file.
+    const match = this.#slots.acquire(request, Number.POSITIVE_INFINITY)
+    return match && { ...match, snapshot: undefined, divergence: undefined }
+  }
+
+  /**
+   * Whether a sequence of the job can give up its slot at any time, as far as is known. Most sequences can: if
+   * their state cannot be saved, their output so far is evaluated again.
+   */
+  canSuspend(job: GenerationJob): boolean {
+    const { prompt, maxTokens, isDeterministic } = job
+    if (!isDeterministic && !hasPromptLogprobs(job)) return true
+    const length = prompt.length + maxTokens
+    const isExact = !isDeterministic || this.#decoder.isRestoreExact(length)
+    return isExact && (this.#snapshots?.canFit(length) ?? false)
+  }
+
+  /**
+   * Saves the state of a sequence and empties its slot. Returns `undefined`, and changes nothing, if the state
+   * cannot be saved.
+   */
+  async suspend(slot: Slot, { isDeterministic }: GenerationJob): Promise<SuspendedState | undefined> {
+    const { tokens, pieceEnds } = slot
+    const isExact = this.#decoder.isRestoreExact(tokens.length)
+    if (!this.#snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
+    const saving = this.#snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file))
+    this.#onNativeWork()
+    const saved = await saving
+    if (!saved) return undefined
+    const deterministicLength = isExact ? slot.deterministicLength : 0
+    const state = { ...saved, tokens, pieceEnds, deterministicLength }
+    this.#empty(slot)
+    return state
+  }
+
+  /** Loads the state of a suspended sequence into its new slot. Returns `false` if the file is damaged. */
+  async resume(acquired: AcquiredSlot, job: GenerationJob, state: SuspendedState): Promise<boolean> {
+    const { slot } = acquired
+    await this.#saveDisplaced(acquired)
+    this.#empty(slot)
+    const loading = this.#snapshots?.resume(state, state.tokens.length, (file) =>
+      this.#decoder.load(slot.id, file),
+    )
+    this.#onNativeWork()
+    if (!(await loading)) {
+      this.#decoder.truncate(slot.id, 0)
+      return false
+    }
+    this.#slots.restore(slot, state)
+    slot.promptLength = job.prompt.length
+    return true
+  }
+
+  /** Removes the state of a suspended sequence that does not continue. */
+  discard(state: SuspendedState): void {
+    this.#snapshots?.discard(state)
+  }
+
   release(slot: Slot): void {
     this.#slots.release(slot)
   }
@@ -158,13 +228,22 @@ export class PromptCache {
 
   /** Loads the snapshot into the slot, or empties the slot. */
   async #restore(slot: Slot, snapshot: Snapshot | undefined): Promise<void> {
-    this.#slots.clear(slot)
-    this.#decoder.truncate(slot.id, 0)
+    this.#empty(slot)
     if (!snapshot) return
     const loading = this.#snapshots?.load(snapshot, (file) => this.#decoder.load(slot.id, file))
     this.#onNativeWork()
-    if (await loading) this.#slots.restore(slot, snapshot)
-    else this.#decoder.truncate(slot.id, 0)
+    if (!(await loading)) {
+      this.#decoder.truncate(slot.id, 0)
+      return
+    }
+    const { tokens, pieceEnds, isDeterministic } = snapshot
+    const deterministicLength = isDeterministic ? tokens.length : 0
+    this.#slots.restore(slot, { tokens, pieceEnds, deterministicLength })
+  }
+
+  #empty(slot: Slot): void {
+    this.#slots.clear(slot)
+    this.#decoder.truncate(slot.id, 0)
   }
 
   /** Saves the state that another prompt displaces, unless it is cheap to evaluate again. */

@@ -161,14 +161,18 @@ export class Slots {
     slot.deterministicLength = Math.min(slot.deterministicLength, this.#lastPieceEnd(slot))
   }
 
-  /** Records that a snapshot was restored into the slot. */
+  /** Records that a saved state was restored into the slot. */
   restore(
     slot: Slot,
-    { tokens, isDeterministic, pieceEnds }: Pick<SequenceState, 'tokens' | 'isDeterministic' | 'pieceEnds'>,
+    {
+      tokens,
+      pieceEnds,
+      deterministicLength,
+    }: Pick<SequenceState, 'tokens' | 'pieceEnds'> & Pick<Slot, 'deterministicLength'>,
   ): void {
     slot.tokens = [...tokens]
     slot.pieceEnds = [...pieceEnds]
-    slot.deterministicLength = isDeterministic ? tokens.length : 0
+    slot.deterministicLength = deterministicLength
   }
 
   /**

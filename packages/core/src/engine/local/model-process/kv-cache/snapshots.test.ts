@@ -3,8 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openSnapshotStore, type Snapshot, SnapshotStore, snapshotLength } from './snapshots.ts'
+import type { StateFile } from './state-files.ts'
 
 let folder: string
 
@@ -296,4 +297,76 @@ test.runIf(existsSync('/dev/shm'))('removes the folder of a killed process from 
   const stays = existsSync(alive)
   rmSync(alive, { recursive: true })
   expect([existsSync(left), stays]).toEqual([false, true])
+})
+
+describe('the state of a suspended sequence', () => {
+  const resume = (snapshots: SnapshotStore, suspended: StateFile | undefined, tokenCount = 20) =>
+    snapshots.resume(suspended as StateFile, tokenCount, async (file) => {
+      expect((await readFile(file)).length).toBe(suspended?.sizeBytes)
+      return tokenCount
+    })
+
+  test('is loaded once, and its file is removed', async () => {
+    const snapshots = new SnapshotStore(folder, 1_000)
+    const suspended = await snapshots.suspend(20, bytes(100))
+
+    expect(await resume(snapshots, suspended)).toBe(true)
+    expect(readdirSync(folder)).toEqual([])
+    expect(await resume(snapshots, suspended)).toBe(false)
+  })
+
+  test('is not loaded if the file has changed', async () => {
+    const snapshots = new SnapshotStore(folder, 1_000)
+    const suspended = await snapshots.suspend(20, bytes(100))
+    await writeFile(suspended?.file ?? '', Buffer.alloc(100, 2))
+
+    expect(await resume(snapshots, suspended)).toBe(false)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('evicts snapshots, and is not evicted by them', async () => {
+    const snapshots = new SnapshotStore(folder, 300)
+    await snapshots.save({ ...state(20, 100), lifetime: '1h' }, bytes(200))
+
+    const suspended = await snapshots.suspend(20, bytes(150))
+    await snapshots.save({ ...state(20, 200), lifetime: '1h' }, bytes(200))
+    await snapshots.save(state(20, 300), bytes(150))
+
+    expect([100, 200, 300].map((first) => snapshots.findLongest(wish(40, first)) !== undefined)).toEqual([
+      false,
+      false,
+      true,
+    ])
+    expect(await resume(snapshots, suspended)).toBe(true)
+  })
+
+  test('is not saved if the other suspended states leave no room', async () => {
+    const snapshots = new SnapshotStore(folder, 300)
+    const first = await snapshots.suspend(20, bytes(200))
+
+    expect(await snapshots.suspend(20, bytes(200))).toBeUndefined()
+    expect(readdirSync(folder)).toHaveLength(1)
+
+    snapshots.discard(first as StateFile)
+    snapshots.discard(first as StateFile)
+    expect(await snapshots.suspend(20, bytes(300))).toBeDefined()
+    expect(await snapshots.suspend(20, bytes(1))).toBeUndefined()
+  })
+
+  test('is not saved if the disk is full', async () => {
+    const snapshots = new SnapshotStore(folder, 1_000)
+
+    expect(await snapshots.suspend(20, () => Promise.reject(new Error('ENOSPC')))).toBeUndefined()
+    expect(await snapshots.suspend(20, async (file) => (await bytes(99)(file)) + 1)).toBeUndefined()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('is removed with all other files', async () => {
+    const snapshots = new SnapshotStore(join(folder, 'private'), 1_000)
+    await snapshots.suspend(20, bytes(100))
+
+    snapshots.close()
+
+    expect(readdirSync(folder)).toEqual([])
+  })
 })

@@ -1,33 +1,30 @@
 /**
- * Saves KV states of sequences to files. llama.cpp ends the process if a file is damaged, and does not notice
- * if a file was replaced. So the size and digest of each file are checked before it is loaded.
+ * KV states in files, within one size limit: snapshots, which later prompts reuse, and the states of suspended
+ * sequences, which precede them.
  */
-import { createHash } from 'node:crypto'
-import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs'
-import { rename } from 'node:fs/promises'
+import { mkdtempSync, readdirSync, statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
 import { getPidNamespace, isAlive } from '../../ipc/runtime-dir.ts'
 import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
 import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
+import { removePath, type StateFile, StateFiles } from './state-files.ts'
 
-/** Default limit on the total size of all snapshots, in bytes. */
+/** Default limit on the total size of all states, in bytes. */
 const defaultMaxBytes = 2 ** 30
-/** Share of the free space that snapshots may use. */
+/** Share of the free space that states may use. */
 const freeSpaceShare = 0.25
 /**
- * Minimum space for snapshots on the RAM disk, in bytes. A quarter of Docker's default RAM disk (64 MB) is
+ * Minimum space for states on the RAM disk, in bytes. A quarter of Docker's default RAM disk (64 MB) is
  * less.
  */
 const minBytes = 64 * 2 ** 20
 /** Linux's RAM disk, which is often small in containers. */
 const ramDisk = '/dev/shm'
 
-export interface Snapshot extends SequenceState, PromptPrefix {
+export interface Snapshot extends SequenceState, PromptPrefix, StateFile {
   readonly tokens: readonly Token[]
-  readonly file: string
-  readonly digest: string
 }
 
 /**
@@ -39,10 +36,11 @@ export const snapshotLength = (promptLength: number, chunkSize: number): number 
   Math.max(0, Math.floor((promptLength - volatileTailTokens) / chunkSize) * chunkSize)
 
 export class SnapshotStore {
-  readonly #folder: string
+  readonly #files: StateFiles
   readonly #budgetBytes: number
   readonly #prefixes: PrefixIndex<Snapshot>
-  #fileCount = 0
+  /** Files of suspended sequences. */
+  readonly #suspended = new Set<string>()
   /** Length in tokens of the shortest state that exceeded the budget. */
   #oversizedLength = Number.POSITIVE_INFINITY
 
@@ -51,11 +49,12 @@ export class SnapshotStore {
    * @param now clock in ms
    */
   constructor(folder: string, budgetBytes: number, now?: () => number) {
-    this.#folder = folder
+    this.#files = new StateFiles(folder)
     this.#budgetBytes = Math.floor(budgetBytes)
-    this.#prefixes = new PrefixIndex(this.#budgetBytes, ({ file }) => remove(file), now)
+    this.#prefixes = new PrefixIndex(this.#budgetBytes, (snapshot) => this.#files.remove(snapshot), now)
   }
 
+  /** Total size of the snapshots, without suspended states. */
   get sizeBytes(): number {
     return this.#prefixes.sizeBytes
   }
@@ -119,27 +118,11 @@ export class SnapshotStore {
       this.#prefixes.renew(existing, state.lifetime)
       return true
     }
-    if (!this.canFit(tokens.length)) return false
-    const unfinished = join(this.#folder, 'unfinished')
-    const file = join(this.#folder, String(++this.#fileCount))
-    try {
-      ensureFolder(this.#folder)
-      const written = await write(unfinished)
-      const { sizeBytes, digest } = await hashFile(unfinished)
-      // When the library closes the file, it does not check whether the last bytes were written.
-      if (sizeBytes !== written) throw new Error('The disk is full.')
-      if (sizeBytes > this.#budgetBytes) {
-        this.#oversizedLength = tokens.length
-        throw new Error('The state is too large.')
-      }
-      await rename(unfinished, file)
-      const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
-      if (this.#prefixes.add({ ...state, lifetime, file, sizeBytes, digest })) return true
-    } catch {
-      // A later call evaluates the prompt again.
-    }
-    remove(unfinished)
-    remove(file)
+    const written = await this.#write(tokens.length, write)
+    if (!written) return false
+    const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
+    if (this.#prefixes.add({ ...state, lifetime, ...written })) return true
+    this.#files.remove(written)
     return false
   }
 
@@ -149,24 +132,60 @@ export class SnapshotStore {
    * @param restore loads the state from the file and returns its number of tokens
    */
   async load(snapshot: Snapshot, restore: (file: string) => Promise<number>): Promise<boolean> {
-    try {
-      const { sizeBytes, digest } = await hashFile(snapshot.file)
-      const isSame = sizeBytes === snapshot.sizeBytes && digest === snapshot.digest
-      if (isSame && (await restore(snapshot.file)) === snapshot.tokens.length) {
-        this.#prefixes.renew(snapshot)
-        return true
-      }
-    } catch {
-      // The file is missing, or the decoder rejects it.
+    const isLoaded = await this.#files.load(snapshot, snapshot.tokens.length, restore)
+    if (isLoaded) this.#prefixes.renew(snapshot)
+    else this.#prefixes.delete(snapshot)
+    return isLoaded
+  }
+
+  /**
+   * Saves the state of a sequence that gives up its slot. Evicts snapshots if there is no room. Returns
+   * `undefined` if the state cannot be saved.
+   * @param length number of tokens of the state
+   */
+  async suspend(length: number, write: (file: string) => Promise<number>): Promise<StateFile | undefined> {
+    const written = await this.#write(length, write)
+    if (!written) return undefined
+    if (!this.#prefixes.reserve(written.sizeBytes)) {
+      this.#files.remove(written)
+      return undefined
     }
-    this.#prefixes.delete(snapshot)
-    return false
+    this.#suspended.add(written.file)
+    return written
+  }
+
+  /** Loads the state of a suspended sequence and removes the file. Returns `false` like `load`. */
+  async resume(
+    state: StateFile,
+    length: number,
+    restore: (file: string) => Promise<number>,
+  ): Promise<boolean> {
+    const isLoaded = await this.#files.load(state, length, restore)
+    this.discard(state)
+    return isLoaded
+  }
+
+  /** Removes the state of a suspended sequence. Does nothing if it is removed already. */
+  discard(state: StateFile): void {
+    if (!this.#suspended.delete(state.file)) return
+    this.#prefixes.release(state.sizeBytes)
+    this.#files.remove(state)
   }
 
   /** Removes all files. */
   close(): void {
     this.#prefixes.clear()
-    remove(this.#folder)
+    this.#files.removeAll()
+  }
+
+  /** Never rejects. Returns `undefined` if the state is too large or cannot be written. */
+  async #write(length: number, write: (file: string) => Promise<number>): Promise<StateFile | undefined> {
+    if (!this.canFit(length)) return undefined
+    const written = await this.#files.write(write).catch(() => undefined)
+    if (!written || written.sizeBytes <= this.#budgetBytes) return written
+    this.#oversizedLength = length
+    this.#files.remove(written)
+    return undefined
   }
 }
 
@@ -177,7 +196,7 @@ const isAsGoodAs = (one: SequenceState, other: SequenceState): boolean =>
 /**
  * Opens a store on the RAM disk if that has enough room, else in the folder of this process.
  * @param processFolder private folder of this process, which the app removes after a crash
- * @param maxBytes limit on the total size of all snapshots
+ * @param maxBytes limit on the total size of all states
  */
 export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBytes): SnapshotStore {
   removeOrphans()
@@ -208,31 +227,12 @@ function removeOrphans(): void {
       owner === pidNamespaceDigits() &&
       !isAlive({ processId: Number(pid), namespace: getPidNamespace() })
     )
-      remove(join(ramDisk, name))
+      removePath(join(ramDisk, name))
   }
 }
 
 /** PID namespace of this process, reduced to its digits for folder names. */
 const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
-
-async function hashFile(file: string): Promise<Pick<Snapshot, 'sizeBytes' | 'digest'>> {
-  const hash = createHash('sha256')
-  let sizeBytes = 0
-  for await (const piece of createReadStream(file, { highWaterMark: 2 ** 20 })) {
-    hash.update(piece)
-    sizeBytes += piece.length
-  }
-  return { sizeBytes, digest: hash.digest('hex') }
-}
-
-/** Creates the folder if it is missing, for example because a cleanup of temporary files has removed it. */
-function ensureFolder(path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-  }
-}
 
 function listFiles(folder: string): readonly string[] {
   try {
@@ -249,13 +249,5 @@ function measureFreeSpace(folder: string): number {
     return bavail * bsize
   } catch {
     return 0
-  }
-}
-
-function remove(path: string): void {
-  try {
-    rmSync(path, { recursive: true, force: true })
-  } catch {
-    // The file belongs to another user, or is removed later with its folder.
   }
 }

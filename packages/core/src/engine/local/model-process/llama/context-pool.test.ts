@@ -7,8 +7,8 @@ function crowd(pool: ContextPool<string>) {
   const inside: string[] = []
   const seen = new Map<string, string>()
   const ways = new Map<string, () => void>()
-  const enter = (name: string, { tenant = '', background = false, signal = live() } = {}) =>
-    pool.run({ tenant, background, signal }, async (context) => {
+  const enter = (name: string, { tenant = '', weight = 1, background = false, signal = live() } = {}) =>
+    pool.run({ tenant, weight, background, signal }, async (context) => {
       inside.push(name)
       seen.set(name, context)
       await new Promise<void>((resolve) => ways.set(name, resolve))
@@ -137,7 +137,7 @@ test('a text waits for an existing context if no further context can be created'
 
 test('a failure rejects its caller, and the next caller gets the context', async () => {
   const contexts = pool(1)
-  const caller = { tenant: '', background: false, signal: live() }
+  const caller = { tenant: '', weight: 1, background: false, signal: live() }
   const failed = contexts.run(caller, () => Promise.reject(new Error('no')))
 
   await expect(failed).rejects.toThrow('no')

@@ -2,7 +2,7 @@
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import type { EngineCall } from '../../../engine.ts'
 
-type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'background'>>
+type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'weight' | 'background'>>
 
 export class ContextPool<Context> {
   readonly #create: () => Promise<Context>
@@ -70,17 +70,17 @@ export class ContextPool<Context> {
   }
 
   /**
-   * Picks the oldest text of the tenant with the fewest active texts. Background texts run only while no
-   * foreground text is active or waits.
+   * Picks the oldest text of the tenant with the fewest active texts, relative to its weight. Background texts
+   * run only while no foreground text is active or waits.
    */
   #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
     if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined
-    const countActive = ({ tenant }: PoolCaller): number =>
-      this.#active.filter((caller) => caller.tenant === tenant).length
+    const rankOf = ({ tenant, weight }: PoolCaller): number =>
+      this.#active.filter((caller) => caller.tenant === tenant).length / weight
     const foreground = waiting.filter(({ background }) => !background)
     const isForegroundBusy = foreground.length > 0 || this.#active.some(({ background }) => !background)
     return (isForegroundBusy ? foreground : waiting).reduce<PoolCaller | undefined>(
-      (best, one) => (best && countActive(best) <= countActive(one) ? best : one),
+      (best, one) => (best && rankOf(best) <= rankOf(one) ? best : one),
       undefined,
     )
   }

@@ -24,7 +24,7 @@ afterAll(() => llama.dispose())
 
 const [begin, fox, end] = [101, 4_419, 102] as Token[] as [Token, Token, Token]
 const foxes = (count: number): readonly Token[] => [begin, ...Array<Token>(count).fill(fox), end]
-const caller = { tenant: '', background: false, signal: new AbortController().signal }
+const caller = { tenant: '', weight: 1, background: false, signal: new AbortController().signal }
 const read = async ({ pool }: PoolingContexts, text: readonly Token[]): Promise<number[]> =>
   Array.from((await pool.run(caller, (reader) => reader(text))) ?? [])
 

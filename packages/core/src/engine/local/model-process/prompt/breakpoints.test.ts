@@ -43,6 +43,7 @@ function workOf(source: string, tokenize = tokensOf): RunContext & { readonly re
     grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
+    weight: 1,
     background: false,
     signal,
     budget: budgetOf({ signal }),

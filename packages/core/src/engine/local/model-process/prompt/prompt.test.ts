@@ -52,6 +52,7 @@ function fakeWork(fake: Fake = {}): RunContext & { readonly rendered: (readonly 
     grammars: { build: async () => undefined },
     progress: { steps: 0 },
     tenant: '',
+    weight: 1,
     background: false,
     signal,
     budget: budgetOf({ signal }),

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import { FairClock } from './fair-clock.ts'
+
+const one = (tenant: string, weight = 1) => ({ tenant, weight })
+
+/** Gives steps of 10 ms to the tenant with the lowest time, and returns their order. */
+function steps(clock: FairClock, tenants: readonly { tenant: string; weight: number }[], count: number) {
+  let order = ''
+  for (let step = 0; step < count; step++) {
+    clock.setCompetitors(tenants.map(({ tenant }) => tenant))
+    const next = tenants.reduce((best, other) =>
+      clock.timeOf(other.tenant) < clock.timeOf(best.tenant) ? other : best,
+    )
+    order += next.tenant
+    clock.charge(next, 10)
+  }
+  return order
+}
+
+describe('a fair clock', () => {
+  test('gives tenants of equal weight equal time', () => {
+    expect(steps(new FairClock(), [one('a'), one('b'), one('c')], 9)).toBe('abcabcabc')
+  })
+
+  test('gives a tenant of weight 2 twice the time', () => {
+    const order = steps(new FairClock(), [one('a'), one('b', 2)], 30)
+
+    expect(order.replaceAll('a', '')).toHaveLength(20)
+  })
+
+  test('counts time, not steps', () => {
+    const clock = new FairClock()
+    clock.charge(one('a'), 30)
+    clock.charge(one('b'), 10)
+    clock.charge(one('b'), 10)
+
+    expect(clock.timeOf('a')).toBeGreaterThan(clock.timeOf('b'))
+  })
+
+  test('starts a new tenant at the time of the others, whatever they used before', () => {
+    const clock = new FairClock()
+    steps(clock, [one('a')], 1_000)
+
+    expect(steps(clock, [one('a'), one('b')], 4)).toBe('baba')
+  })
+
+  test('does not make up for the time that a tenant was away', () => {
+    const clock = new FairClock()
+    steps(clock, [one('a'), one('b')], 2)
+    steps(clock, [one('a')], 1_000)
+
+    expect(steps(clock, [one('a'), one('b')], 4)).toBe('baba')
+  })
+
+  test('forgets a lead of more than a second, so that no tenant waits for long', () => {
+    const clock = new FairClock()
+    clock.charge(one('a'), 60_000)
+
+    const order = steps(clock, [one('a'), one('b')], 150)
+
+    expect(order.indexOf('a')).toBe(100)
+  })
+
+  test('remembers what a tenant used, so that leaving gains nothing', () => {
+    const clock = new FairClock()
+    clock.setCompetitors(['a', 'b'])
+    clock.charge(one('a'), 20)
+    clock.setCompetitors(['b'])
+
+    expect(steps(clock, [one('a'), one('b')], 4)).toBe('bbab')
+  })
+})

@@ -1,0 +1,571 @@
+/** Several tenants with one model. Each step of the fake decoder takes 20 ms of a clock that stands still otherwise. */
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  type FakeDecoder,
+  fakeDecoder,
+  job,
+  prompt,
+  type Recorded,
+  type Token,
+} from '../../../../../../../test/support/fake-decoder.ts'
+import { SnapshotStore } from '../kv-cache/snapshots.ts'
+import type { GenerationJob, RunOutcome } from '../runner.ts'
+import type { BatchEntry } from './decoder.ts'
+import { Scheduler } from './scheduler.ts'
+
+const stepMs = 20
+/** With a step that is just running. */
+const sliceMs = 1_000 + stepMs
+/** Prompts that begin with a higher token get no end token. */
+const endless = 1_000_000
+
+let folder: string
+let now: number
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'slots-'))
+  now = 10_000
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+interface Answer {
+  readonly job: GenerationJob & Recorded
+  /** Times of its tokens, in ms. */
+  readonly at: number[]
+  readonly outcome: Promise<RunOutcome>
+  readonly abort: () => void
+}
+
+interface World {
+  readonly decoder: FakeDecoder
+  readonly progress: { steps: number }
+  ask(tenant: string, more?: Partial<GenerationJob>): Answer
+  /** Runs the callback after the step in which the time is reached. */
+  when(ms: number, callback: () => void): void
+  /** Ends all answers after this time, and waits for that. */
+  runFor(ms: number): Promise<void>
+}
+
+type DecoderOptions = NonNullable<Parameters<typeof fakeDecoder>[0]>
+
+interface WorldOptions extends DecoderOptions {
+  /** Size limit of saved states, in bytes. Without it, none can be saved. */
+  readonly budgetBytes?: number
+  readonly msOf?: (entries: readonly BatchEntry[]) => number
+}
+
+function createWorld({ budgetBytes, msOf = () => stepMs, ...options }: WorldOptions = {}): World {
+  const decoder = fakeDecoder({ chunksAtOnce: 1, ...options })
+  const { decode } = decoder
+  const alarms: { readonly at: number; readonly callback: () => void }[] = []
+  decoder.decode = async (entries) => {
+    now += msOf(entries)
+    for (const alarm of alarms.filter(({ at }) => at <= now)) {
+      alarms.splice(alarms.indexOf(alarm), 1)
+      alarm.callback()
+    }
+    return decode(entries)
+  }
+  const progress = { steps: 0 }
+  const snapshots = budgetBytes === undefined ? undefined : new SnapshotStore(folder, budgetBytes)
+  const scheduler = new Scheduler(decoder, progress, snapshots)
+  const answers: Answer[] = []
+  let prompts = 0
+  const when = (ms: number, callback: () => void) => void alarms.push({ at: now + ms, callback })
+  return {
+    decoder,
+    progress,
+    when,
+    ask(tenant, { prompt: tokens = prompt(3, 1_000 * ++prompts), ...more } = {}) {
+      const left = new AbortController()
+      const at: number[] = []
+      const { signal } = left
+      const one = job(tokens, { tenant, maxTokens: endless, signal, ...more })
+      const { onToken } = one
+      one.onToken = (token, logprobs) => {
+        at.push(now)
+        return onToken(token, logprobs)
+      }
+      const answer = { job: one, at, outcome: scheduler.run(one), abort: () => left.abort() }
+      answer.outcome.catch(() => {})
+      answers.push(answer)
+      return answer
+    },
+    async runFor(ms) {
+      when(ms, () => {
+        for (const { abort } of answers) abort()
+      })
+      await Promise.allSettled(answers.map(({ outcome }) => outcome))
+      await scheduler.whenIdle()
+      expect(decoder.samplers).toBe(0)
+    },
+  }
+}
+
+const budgetBytes = 1_000_000
+/** The tokens that the fake decoder samples for a prompt. */
+const outputOf = ({ job: { prompt: tokens, tokens: output } }: Answer): Token[] =>
+  prompt(output.length, (tokens[0] as number) + 1)
+/** Share of the steps in which all slots decode. The others are for prefill, or to measure smaller batches. */
+const fullShare = (steps: FakeDecoder['steps']): number =>
+  steps.filter((entries) => entries.length === 4).length / steps.length
+/** Longest time without a token, from `from` to `to`. */
+function longestGap({ at }: Pick<Answer, 'at'>, from: number, to: number): number {
+  const times = [from, ...at.filter((time) => time >= from && time <= to), to]
+  return Math.max(...times.slice(1).map((time, index) => time - (times[index] as number)))
+}
+
+describe('while a tenant has endless answers in all slots', () => {
+  test.each([
+    ['that can be saved', { budgetBytes }, {}],
+    ['with a seed', { budgetBytes }, { isDeterministic: true }],
+    ['of a model that cannot truncate', { budgetBytes, canTruncate: false, isComplete: () => false }, {}],
+    ['that cannot be saved', {}, {}],
+    ['with a seed that cannot be saved', {}, { isDeterministic: true }],
+  ])('another tenant starts within a slice: answers %s', async (_, options, more) => {
+    const { ask, when, runFor } = createWorld(options)
+    const greedy = Array.from({ length: 4 }, () => ask('ann', more))
+    let other: Answer | undefined
+    when(3_000, () => {
+      other = ask('ben', more)
+    })
+
+    const askedAt = now + 3_000
+    await runFor(12_000)
+
+    expect((other?.at[0] ?? Number.POSITIVE_INFINITY) - askedAt).toBeLessThanOrEqual(sliceMs)
+    for (const answer of [...greedy, other as Answer]) expect(answer.job.tokens).toEqual(outputOf(answer))
+  })
+
+  test('slots are divided equally, and not exchanged any more once they are', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes })
+    let saves = 0
+    const { save } = decoder
+    decoder.save = (...given) => {
+      saves++
+      return save(...given)
+    }
+    for (let call = 0; call < 4; call++) ask('ann')
+    when(100, () => {
+      for (let call = 0; call < 4; call++) ask('ben')
+    })
+
+    await runFor(8_000)
+
+    expect(fullShare(decoder.steps.slice(-200))).toBeGreaterThan(0.8)
+    // Two answers of the first tenant gave up their slots.
+    expect(saves).toBe(2)
+  })
+
+  test('an answer that gave up its slot continues when a slot is free', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    let starts = 0
+    const first = ask('ann', { maxTokens: 150, onStart: () => starts++ })
+    let other: Answer | undefined
+    when(500, () => {
+      other = ask('ben', { maxTokens: 20 })
+    })
+
+    await runFor(60_000)
+
+    expect(other?.at.at(-1)).toBeLessThan(first.at.at(-1) as number)
+
+    expect(await first.outcome).toBe('limit')
+    expect(first.job.tokens).toEqual(prompt(150, 1_001))
+    expect(starts).toBe(1)
+    // No token is evaluated twice: 3 tokens of each prompt, and all of the output except the last token.
+    const evaluated = decoder.steps.flat().reduce((sum, [, , count]) => sum + count, 0)
+    expect(evaluated).toBe(3 + 149 + 3 + 19)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a prompt that gave up its slot continues where it was', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const first = ask('ann', { prompt: prompt(1_000, 1_000), maxTokens: 3 })
+    let other: Answer | undefined
+    when(1_200, () => {
+      other = ask('ben', { maxTokens: 3 })
+    })
+
+    await runFor(60_000)
+
+    expect(other?.at.at(-1)).toBeLessThan(first.at[0] as number)
+
+    expect(await first.outcome).toBe('limit')
+    const evaluated = decoder.steps.flat().reduce((sum, [, , count]) => sum + count, 0)
+    expect(evaluated).toBe(1_000 + 2 + 3 + 2)
+  })
+})
+
+test('a tenant that used idle slots for long still gets its turn when others arrive', async () => {
+  const { ask, when, runFor } = createWorld({ budgetBytes })
+  const first = Array.from({ length: 4 }, () => ask('ann'))
+  ask('ben')
+  when(30_000, () => {
+    for (const tenant of ['cleo', 'dan', 'eve']) ask(tenant)
+  })
+  const from = now
+
+  await runFor(60_000)
+
+  const at = first.flatMap((answer) => answer.at).sort((a, b) => a - b)
+  expect(longestGap({ at }, from + 30_000, from + 60_000)).toBeLessThanOrEqual(3_000)
+})
+
+describe('tenants that share one slot', () => {
+  test('take turns of at most a second', async () => {
+    const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const answers = ['ann', 'ben', 'cleo'].map((tenant) => ask(tenant))
+    const from = now
+
+    await runFor(30_000)
+
+    for (const answer of answers) {
+      expect(answer.job.tokens).toEqual(outputOf(answer))
+      // A third of the time.
+      expect(answer.at.length * stepMs).toBeGreaterThan(9_000)
+      expect(answer.at.length * stepMs).toBeLessThan(11_000)
+      expect(longestGap(answer, from, from + 30_000)).toBeLessThanOrEqual(2_000 + 5 * stepMs)
+    }
+  })
+
+  test('get time by weight', async () => {
+    const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const [heavy, light] = [ask('ann', { weight: 4 }), ask('ben', { weight: 1 })]
+    const from = now
+
+    await runFor(30_000)
+
+    const share = heavy.at.length / (heavy.at.length + light.at.length)
+    expect(share).toBeGreaterThan(0.77)
+    expect(share).toBeLessThan(0.83)
+    expect(longestGap(light, from, from + 30_000)).toBeLessThanOrEqual(1.5 * sliceMs)
+  })
+
+  test('share time, however long their answers are', async () => {
+    const { ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const long = ask('ann')
+    let shortTokens = 0
+    for (let call = 0; call < 300; call++) ask('ben', { maxTokens: 10, onToken: () => ++shortTokens > 0 })
+    let longTokens = 0
+    when(19_000, () => {
+      longTokens = long.at.length
+    })
+
+    await runFor(20_000)
+
+    expect(longTokens * stepMs).toBeGreaterThan(8_500)
+    expect(longTokens * stepMs).toBeLessThan(10_500)
+    expect(shortTokens * stepMs).toBeGreaterThan(8_500)
+  })
+
+  test('make progress even if no state can be saved and prompts are long', async () => {
+    const { ask, runFor } = createWorld({ sequenceCount: 1 })
+    // Their evaluation takes 2.5 s.
+    const answers = ['ann', 'ben'].map((tenant, index) =>
+      ask(tenant, { prompt: prompt(1_000, 2_000 * (index + 1)) }),
+    )
+
+    await runFor(60_000)
+
+    for (const answer of answers) {
+      expect(answer.job.tokens).toEqual(outputOf(answer))
+      // Nearly half of its half of the time.
+      expect(answer.at.length * stepMs).toBeGreaterThan(10_000)
+    }
+  })
+
+  test('wait for an answer with a seed whose state cannot be saved', async () => {
+    const { ask, runFor } = createWorld({ sequenceCount: 1 })
+    const seeded = ask('ann', { isDeterministic: true, maxTokens: 100 })
+    const other = ask('ben', { maxTokens: 5 })
+
+    await runFor(60_000)
+
+    expect(seeded.job.tokens).toEqual(outputOf(seeded))
+    expect(other.at[0]).toBeGreaterThan(seeded.at.at(-1) as number)
+  })
+})
+
+describe('decode steps', () => {
+  test('that only one tenant needs do not slow another tenant', async () => {
+    const { ask, runFor } = createWorld()
+    // Answers with a seed share no step.
+    const greedy = [1, 2, 3].map(() => ask('ann', { isDeterministic: true }))
+    const other = ask('ben')
+
+    await runFor(10_000)
+
+    const tokens = greedy.map(({ at }) => at.length)
+    expect(other.at.length * stepMs).toBeGreaterThan(4_800)
+    // The answers of one tenant take turns, once all have begun.
+    expect(Math.max(...tokens) - Math.min(...tokens)).toBeLessThanOrEqual(5)
+    expect(tokens.reduce((sum, count) => sum + count) * stepMs).toBeGreaterThan(4_700)
+  })
+
+  test('count by the time that they take', async () => {
+    // The steps of the first tenant take three times as long.
+    const msOf = (entries: readonly BatchEntry[]) => (entries[0]?.sequence === 0 ? 60 : 20)
+    const { ask, runFor } = createWorld({ msOf })
+    const [slow, fast] = [ask('ann', { isDeterministic: true }), ask('ben', { isDeterministic: true })]
+
+    await runFor(12_000)
+
+    // In each round, both may take a step. The slow tenant skips rounds until the other has caught up.
+    expect(slow.at.length * 60).toBeLessThan(6_300)
+    expect(fast.at.length * 20).toBeGreaterThan(5_700)
+  })
+
+  test('are shared by all tenants whose sequences fit into one batch', async () => {
+    const { decoder, ask, runFor } = createWorld()
+    for (const tenant of ['ann', 'ann', 'ann', 'ben']) ask(tenant)
+
+    await runFor(2_000)
+
+    expect(fullShare(decoder.steps)).toBeGreaterThan(0.8)
+  })
+
+  test('are not delayed by short prompts of another tenant', async () => {
+    const { ask, runFor } = createWorld({ sequenceCount: 2 })
+    const stream = ask('ben')
+    for (let call = 0; call < 400; call++) ask('ann', { prompt: prompt(8, 1_000), maxTokens: 1 })
+    const from = now
+
+    await runFor(5_000)
+
+    expect(longestGap(stream, from, from + 5_000)).toBeLessThanOrEqual(3 * stepMs)
+  })
+})
+
+test('the prompt of a tenant gets half of the prefill, whatever the number of prompts of another', async () => {
+  const { ask, runFor } = createWorld()
+  for (let call = 0; call < 3; call++) ask('ann', { prompt: prompt(4_000, 10_000 * (call + 1)) })
+  const other = ask('ben', { prompt: prompt(400, 1_000) })
+  const from = now
+
+  await runFor(10_000)
+
+  // 50 chunks of its own, and as many of the others.
+  expect((other.at[0] as number) - from).toBeLessThanOrEqual(102 * stepMs)
+})
+
+describe('if states cannot be saved', () => {
+  test('answers with a seed leave a slot for other tenants', async () => {
+    const { decoder, ask, when, runFor } = createWorld()
+    for (let call = 0; call < 6; call++) ask('ann', { isDeterministic: true })
+    let other: Answer | undefined
+    when(1_000, () => {
+      other = ask('ben', { isDeterministic: true })
+    })
+
+    await runFor(5_000)
+
+    const sequences = (steps: FakeDecoder['steps']) =>
+      new Set(steps.flat().map(([sequence]) => sequence)).size
+    expect(sequences(decoder.steps.slice(0, 45))).toBe(3)
+    expect(other?.at[0]).toBeLessThanOrEqual(11_000 + 8 * stepMs)
+  })
+
+  test('a full disk stops no answer: those with a seed keep their slots', async () => {
+    const save = (): Promise<number> => Promise.reject(new Error('ENOSPC'))
+    const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 2, save })
+    const answers = [
+      ask('ann', { isDeterministic: true, maxTokens: 200 }),
+      ask('ann', { maxTokens: 200 }),
+      ask('ben', { maxTokens: 200 }),
+      ask('cleo', { maxTokens: 200 }),
+    ]
+
+    await runFor(60_000)
+
+    for (const answer of answers) {
+      expect(await answer.outcome).toBe('limit')
+      expect(answer.job.tokens).toEqual(outputOf(answer))
+    }
+  })
+
+  test('an answer with a seed gives up its slot once its state can be saved', async () => {
+    let isFull = true
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const { save } = decoder
+    let attempts = 0
+    decoder.save = (...given) => {
+      attempts++
+      return isFull ? Promise.reject(new Error('ENOSPC')) : save(...given)
+    }
+    const seeded = ask('ann', { isDeterministic: true })
+    const other = ask('ben')
+    when(10_000, () => {
+      isFull = false
+    })
+
+    await runFor(20_000)
+
+    expect(other.at[0]).toBeGreaterThan(20_000)
+    expect(other.at[0]).toBeLessThan(20_000 + 2 * sliceMs)
+    expect(seeded.job.tokens).toEqual(outputOf(seeded))
+    // An attempt stops all other answers, so there are few.
+    expect(attempts).toBeLessThan(50)
+  })
+
+  test('a state that is larger than the limit for all states is not kept', async () => {
+    const { ask, runFor } = createWorld({ budgetBytes: 100, sequenceCount: 1 })
+    const answers = ['ann', 'ben'].map((tenant) => ask(tenant, { maxTokens: 150 }))
+
+    await runFor(60_000)
+
+    for (const answer of answers) expect(answer.job.tokens).toEqual(outputOf(answer))
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('a suspended answer', () => {
+  let savedStates: number
+  /** Runs the callback while the answer of ann is suspended. */
+  function suspended(more: Partial<GenerationJob>, callback: (answer: Answer) => void) {
+    const world = createWorld({ budgetBytes, sequenceCount: 1 })
+    const answer = world.ask('ann', { maxTokens: 150, ...more })
+    world.when(200, () => world.ask('ben', { maxTokens: 40 }))
+    world.when(900, () => {
+      savedStates = readdirSync(folder).length
+      callback(answer)
+    })
+    return { ...world, answer }
+  }
+
+  test('that aborts leaves no file', async () => {
+    const { answer, runFor } = suspended({}, ({ abort }) => abort())
+
+    await runFor(5_000)
+
+    expect(savedStates).toBe(1)
+    expect(await answer.outcome).toBe('aborted')
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('continues from its tokens if the file is damaged', async () => {
+    const { answer, runFor } = suspended({}, () => {
+      for (const name of readdirSync(folder)) writeFileSync(join(folder, name), 'nonsense')
+    })
+
+    await runFor(60_000)
+
+    expect(savedStates).toBe(1)
+    expect(await answer.outcome).toBe('limit')
+    expect(answer.job.tokens).toEqual(outputOf(answer))
+  })
+
+  test('fails if it has a seed and the file is damaged, since its output would change', async () => {
+    const { answer, runFor } = suspended({ isDeterministic: true }, () => {
+      for (const name of readdirSync(folder)) rmSync(join(folder, name))
+    })
+
+    await runFor(60_000)
+
+    expect(savedStates).toBe(1)
+    await expect(answer.outcome).rejects.toMatchObject({ code: 'upstream' })
+  })
+
+  test('does not continue before its client reads', async () => {
+    const { ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    let isRead = true
+    const answer = ask('ann', { maxTokens: 150, isBackpressured: () => !isRead })
+    when(200, () => ask('ben', { maxTokens: 100 }))
+    when(900, () => {
+      isRead = false
+    })
+    let tokens = 0
+    when(2_200, () => {
+      tokens = answer.at.length
+      isRead = true
+    })
+
+    await runFor(60_000)
+
+    expect(tokens).toBeLessThan(50)
+    expect(answer.job.tokens).toEqual(outputOf(answer))
+    expect(answer.job.tokens).toHaveLength(150)
+    expect(longestGap(answer, 10_000, answer.at.at(-1) as number)).toBeGreaterThan(1_400)
+  })
+})
+
+describe('one tenant alone', () => {
+  test('keeps its answers in their slots until they end', async () => {
+    const save = vi.fn()
+    const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 2, save })
+    const answers = [1, 2, 3].map(() => ask('ann', { maxTokens: 100 }))
+
+    await runFor(60_000)
+
+    expect(save).not.toHaveBeenCalled()
+    expect(answers[2]?.at[0]).toBeGreaterThan(answers[0]?.at.at(-1) as number)
+  })
+
+  test('uses all slots', async () => {
+    const { decoder, ask, runFor } = createWorld({ budgetBytes })
+    for (let call = 0; call < 6; call++) ask('ann')
+
+    await runFor(2_000)
+
+    expect(fullShare(decoder.steps)).toBeGreaterThan(0.8)
+  })
+})
+
+test('a foreground answer of the same tenant takes the slot of a background answer, which is saved', async () => {
+  const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+  const background = ask('ann', { background: true, isDeterministic: true, maxTokens: 60 })
+  let foreground: Answer | undefined
+  when(300, () => {
+    foreground = ask('ann', { maxTokens: 10 })
+  })
+
+  await runFor(60_000)
+
+  expect(foreground?.at.at(-1)).toBeLessThan(background.at.at(-1) as number)
+  expect(background.job.tokens).toEqual(outputOf(background))
+  const evaluated = decoder.steps.flat().reduce((sum, [, , count]) => sum + count, 0)
+  expect(evaluated).toBe(3 + 59 + 3 + 9)
+})
+
+describe('background answers of several tenants', () => {
+  test('take turns', async () => {
+    const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const answers = ['ann', 'ben'].map((tenant) => ask(tenant, { background: true }))
+
+    await runFor(10_000)
+
+    for (const { at } of answers) expect(at.length * stepMs).toBeGreaterThan(4_000)
+  })
+
+  test('keep their slots while they give way to foreground answers', async () => {
+    const save = vi.fn()
+    const { ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 2, save })
+    const first = ask('ann', { background: true })
+    when(100, () => {
+      ask('ben', { background: true })
+      ask('cleo')
+    })
+
+    await runFor(10_000)
+
+    expect(save).not.toHaveBeenCalled()
+    expect(first.at.length).toBeLessThan(10)
+  })
+})
+
+test('the step counter grows while a state is saved and loaded, so that the watchdog sees progress', async () => {
+  const { decoder, progress, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+  ask('ann', { maxTokens: 100 })
+  when(300, () => ask('ben', { maxTokens: 10 }))
+
+  await runFor(60_000)
+
+  expect(progress.steps).toBe(decoder.steps.length + 2)
+})

@@ -1,0 +1,247 @@
+/**
+ * Gives slots to queued prompts. A sequence that has to give up its slot is suspended: its KV state is saved, and
+ * it continues with the next free slot. All else about it stays in memory.
+ */
+import { LlmError } from '../../../../errors.ts'
+import type { AcquiredSlot, PromptCache } from '../kv-cache/prompt-cache.ts'
+import type { StepCounter } from '../model.ts'
+import type { Decoder } from './decoder.ts'
+import { FairClock } from './fair-clock.ts'
+import {
+  finish,
+  type InterruptedSequence,
+  isPaused,
+  isReady,
+  isUnfinished,
+  needsState,
+  type QueuedPrompt,
+  type RunningSequence,
+} from './running-sequence.ts'
+import {
+  listVictims,
+  type SlotShares,
+  selectNextPrompt,
+  toQueuedPrompt,
+  withReplay,
+} from './slot-assignment.ts'
+
+/** Minimum time from a failed attempt to save a state until the next one, in ms. */
+const minPinMs = 1_000
+/** The same, relative to the duration of the attempt, since no sequence continues meanwhile. */
+const pinPerAttempt = 9
+
+export class SlotScheduler {
+  readonly #decoder: Decoder
+  readonly #cache: PromptCache
+  readonly #progress: StepCounter
+  readonly #flushDeferred: () => void
+  /** Times for which tenants have held slots. */
+  readonly #clock = new FairClock()
+  /** Time up to which `#clock` counts, in ms. */
+  #chargedAt = 0
+  #queue: QueuedPrompt[] = []
+  #running: RunningSequence[] = []
+
+  /** @param flushDeferred runs the callbacks of the last step */
+  constructor(decoder: Decoder, cache: PromptCache, progress: StepCounter, flushDeferred: () => void) {
+    this.#decoder = decoder
+    this.#cache = cache
+    this.#progress = progress
+    this.#flushDeferred = flushDeferred
+  }
+
+  get queue(): readonly QueuedPrompt[] {
+    return this.#queue
+  }
+
+  get running(): readonly RunningSequence[] {
+    return this.#running
+  }
+
+  get isIdle(): boolean {
+    return this.#running.length + this.#queue.length === 0
+  }
+
+  enqueue(prompt: QueuedPrompt): void {
+    this.#queue.push(prompt)
+  }
+
+  /** Call it when the first prompt arrives after a pause, which counts for no tenant. */
+  startClock(): void {
+    this.#chargedAt = performance.now()
+  }
+
+  /** Frees the slots of sequences that have ended, and assigns free slots. Call it between two steps. */
+  async update(): Promise<void> {
+    this.#charge()
+    this.#removeFinished()
+    await this.#assignSlots()
+  }
+
+  #removeFinished(): void {
+    for (const running of this.#running) if (running.job.signal.aborted) finish(running, 'aborted')
+    // No step follows, so the callbacks run now.
+    if (!this.#running.some(isUnfinished)) this.#flushDeferred()
+    for (const { slot, sampler } of this.#running.filter(({ isFinished }) => isFinished)) {
+      sampler.dispose()
+      this.#cache.release(slot)
+    }
+    this.#running = this.#running.filter(isUnfinished)
+    const aborted = this.#queue.filter(({ job }) => job.signal.aborted)
+    this.#queue = this.#queue.filter(({ job }) => !job.signal.aborted)
+    for (const { settle, interrupted } of aborted) {
+      this.#disposeOf(interrupted)
+      settle('aborted')
+    }
+  }
+
+  #disposeOf(interrupted: InterruptedSequence | undefined): void {
+    interrupted?.sampler.dispose()
+    if (interrupted?.state) this.#cache.discard(interrupted.state)
+  }
+
+  /**
+   * Charges tenants for the time for which their sequences have held slots. Background sequences are not
+   * charged while they give way to foreground sequences.
+   */
+  #charge(): void {
+    const competing = [
+      ...this.#running.filter((running) => isUnfinished(running) && !isPaused(running)),
+      ...this.#queue.filter(isReady),
+    ]
+    const foreground = competing.filter(({ job }) => !job.background)
+    const hasForeground = foreground.length > 0
+    const now = performance.now()
+    for (const { job } of this.#running)
+      if (!(hasForeground && job.background)) this.#clock.charge(job, now - this.#chargedAt)
+    this.#chargedAt = now
+    this.#clock.setCompetitors((hasForeground ? foreground : competing).map(({ job }) => job.tenant))
+  }
+
+  get #shares(): SlotShares {
+    return {
+      running: this.#running,
+      clock: this.#clock,
+      slotCount: this.#decoder.sequenceCount,
+      canSuspend: (job) => this.#cache.canSuspend(job),
+    }
+  }
+
+  async #assignSlots(): Promise<void> {
+    for (;;) {
+      const next = selectNextPrompt(this.#queue, this.#shares)
+      if (!next) return
+      const acquired = this.#acquire(next) ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)
+      if (!acquired) return
+      this.#queue.splice(this.#queue.indexOf(next), 1)
+      await this.#start(next, acquired)
+    }
+  }
+
+  #acquire({ job, interrupted }: QueuedPrompt): AcquiredSlot | undefined {
+    return interrupted?.state ? this.#cache.acquireForResume(job) : this.#cache.acquire(job)
+  }
+
+  /** Frees a slot for the prompt. Returns `false` if no sequence may give up its slot for it. */
+  async #preempt(next: QueuedPrompt): Promise<boolean> {
+    if (listVictims(next, this.#shares).length === 0) return false
+    this.#flushDeferred()
+    // The slot of a sequence that has just ended is free before the next step.
+    if (!this.#running.every(isUnfinished)) return false
+    for (const victim of listVictims(next, this.#shares)) if (await this.#suspend(victim)) return true
+    return false
+  }
+
+  /** Takes the slot from a sequence. Returns `false` if the sequence needs its state, which cannot be saved. */
+  async #suspend(victim: RunningSequence): Promise<boolean> {
+    const { job, slot } = victim
+    const startedAt = performance.now()
+    const state = await this.#cache.suspend(slot, job)
+    this.#progress.steps++
+    const suspendMs = performance.now() - startedAt
+    if (!state && needsState(victim)) {
+      victim.pinnedUntil = startedAt + suspendMs + Math.max(minPinMs, pinPerAttempt * suspendMs)
+      return false
+    }
+    this.#queue.unshift(toQueuedPrompt(victim, { state, suspendMs }))
+    this.#running = this.#running.filter((running) => running !== victim)
+    this.#cache.release(slot)
+    return true
+  }
+
+  async #start(queued: QueuedPrompt, acquired: AcquiredSlot): Promise<void> {
+    const { settle, interrupted } = queued
+    const { slot } = acquired
+    try {
+      const running = await (interrupted
+        ? this.#resume(queued, interrupted, acquired)
+        : this.#begin(queued, acquired))
+      this.#running.push(running)
+      await this.#cache.save(running.job, slot, running.plan)
+    } catch (cause) {
+      this.#disposeOf(interrupted)
+      this.#cache.clear(slot)
+      this.#cache.release(slot)
+      settle(LlmError.from(cause))
+    }
+  }
+
+  async #begin({ job, settle }: QueuedPrompt, acquired: AcquiredSlot): Promise<RunningSequence> {
+    const plan = await this.#cache.prepare(acquired, job)
+    const sampler = this.#decoder.createSampler(job.sampling, job.prompt, job.grammar)
+    job.onStart(plan.usage, acquired.divergence)
+    return this.#createSequence({ job, settle, plan, sampler }, acquired)
+  }
+
+  /** Continues a sequence that gave up its slot: from its saved state, or from a replay of its output. */
+  async #resume(
+    { job, settle }: QueuedPrompt,
+    interrupted: InterruptedSequence,
+    acquired: AcquiredSlot,
+  ): Promise<RunningSequence> {
+    const { state, suspendMs, lastToken, hasPrefilled, plan, sampler, sampledCount } = interrupted
+    const from = performance.now()
+    const isRestored = state !== undefined && (await this.#cache.resume(acquired, job, state))
+    this.#progress.steps++
+    const common = { job, settle, plan, sampler, sampledCount }
+    if (isRestored) {
+      const now = performance.now()
+      const keepsSlotUntil = now + suspendMs + (now - from)
+      return this.#createSequence(
+        { ...common, lastToken, sampledAt: now, hasPrefilled, keepsSlotUntil },
+        acquired,
+      )
+    }
+    if (state && needsState({ job, lastToken, hasPrefilled })) throw stateLost()
+    const replayed = state ? withReplay(job, state.tokens, lastToken) : job
+    await this.#cache.prepare(acquired, replayed)
+    return this.#createSequence(
+      { ...common, job: replayed, replayedFrom: from, keepsSlotUntil: Number.POSITIVE_INFINITY },
+      acquired,
+    )
+  }
+
+  #createSequence(
+    given: Pick<RunningSequence, 'job' | 'settle' | 'plan' | 'sampler'> & Partial<RunningSequence>,
+    { slot }: AcquiredSlot,
+  ): RunningSequence {
+    return {
+      slot,
+      breakpoints: this.#cache.breakpointsOf(given.job),
+      prefilledAt: performance.now(),
+      hasPrefilled: false,
+      lastToken: undefined,
+      sampledAt: 0,
+      sampledCount: 0,
+      keepsSlotUntil: 0,
+      replayedFrom: undefined,
+      pinnedUntil: 0,
+      isFinished: false,
+      isSettled: false,
+      ...given,
+    }
+  }
+}
+
+const stateLost = (): LlmError =>
+  new LlmError('upstream', 'The saved state of this answer is lost. Repeat the request.')
