@@ -60,7 +60,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'split characters of a real model',
   ],
-  'test/incidents/one-tenant-kept-all-sequences.test.ts': ['.ci/run', 'measured: seconds of endless answers'],
+  'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts': [
+    '.ci/run',
+    'measured: seconds of endless answers',
+  ],
   'test/keys/revoked.test.ts': ['.ci/run', 'revocation across processes, seconds of waiting'],
   'test/packaging/!(start).test.ts': ['.ci/run', 'installs packages from a registry'],
   'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
@@ -181,7 +184,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
 /** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
 export const aloneSuites: readonly string[] = [
   'test/robustness/*.test.ts',
-  'test/incidents/one-tenant-kept-all-sequences.test.ts',
+  'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts',
   ...[
     ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
     ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],

@@ -1,11 +1,10 @@
 /**
- * Found by a measurement of this project: one tenant with four endless answers kept the others waiting for 51 s.
- * Related reports of peers: C-6 (no accepted request starves), C-7 (no isolation between callers).
+ * Incident C-6: accepted calls starved. One tenant with four endless answers kept the others waiting for 51 s.
  */
 import { type Caller, createLlm, type Llm } from '@modelmount/core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { noiseModel } from '../support/models.ts'
-import '../support/own-run-folder.ts'
+import { noiseModel } from '../../support/models.ts'
+import '../../support/own-run-folder.ts'
 
 /** The longest time between two decisions of the scheduler about slots. */
 const sliceMs = 1_000
