@@ -8,7 +8,7 @@ let llm: Llm
 afterEach(() => llm.close())
 
 /** Starts an answer and reads only its beginning. */
-async function begin(caller?: Caller) {
+async function begin(caller: Caller) {
   const generation = await llm.generate(
     {
       model,
@@ -16,7 +16,7 @@ async function begin(caller?: Caller) {
       maxTokens: 400,
       sampling: { temperature: 0, ignoreEos: true },
     },
-    { signal: new AbortController().signal, ...(caller && { caller }) },
+    { signal: new AbortController().signal, caller },
   )
   return generation[Symbol.asyncIterator]()
 }
@@ -24,10 +24,10 @@ async function begin(caller?: Caller) {
 test('a call that gets no turn in time is rejected, and the running answer goes on', async () => {
   const local = { contextSize: 1_024, parallel: 1 }
   llm = await createLlm({ models: noiseModel, local, maxAdmitted: 1, queueTimeout: '30ms' })
-  // A caller with limits is generated only as far as it reads, so its answer stays in the engine.
-  const running = await begin({ id: 'ann', limits: { tokensPerMinute: 100_000 } })
+  const caller = { id: 'ann' }
+  const running = await begin(caller)
 
-  const late = await llm.chat('Hello', { model, maxTokens: 1 }).catch(LlmError.from)
+  const late = await llm.chat('Hello', { model, maxTokens: 1, caller }).catch(LlmError.from)
 
   expect(late).toMatchObject({ code: 'overloaded', details: { retryAfterMs: expect.any(Number) } })
   let last: unknown

@@ -23,7 +23,7 @@ test('without options and environment variables, all defaults apply', () => {
       contextSize: undefined,
       parallel: 4,
       maxLoadedModels: 3,
-      maxCalls: 512,
+      maxCalls: 1_560,
       maxPromptCharacters: 67_108_864,
       gpuLayers: 'auto',
       kvCacheType: 'f16',
@@ -296,16 +296,17 @@ test.each<[option: string, value: unknown]>([
   expect(resolving).toThrow(`Expected \`local.${option}\` to be `)
 })
 
-test('permits follow `parallel`, and the engine accepts all calls that they admit', () => {
+test('permits follow `parallel`, and the engine accepts all calls that a queue may admit', () => {
   const of = (options: LlmOptions, environment = {}) => {
     const { queue, local } = resolveOptions(options, environment)
     return [queue?.permits, local.maxCalls]
   }
 
-  expect(of({ local: { parallel: 256 } })).toEqual([512, 1_536])
-  expect(of({}, { OLLAMA_NUM_PARALLEL: '100' })).toEqual([200, 600])
-  expect(of({ local: { parallel: 1, maxLoadedModels: 1 } })).toEqual([2, 512])
-  expect(of({ maxAdmitted: 1_000, local: { maxLoadedModels: 1 } })).toEqual([1_000, 1_000])
+  expect(of({ local: { parallel: 256 } })).toEqual([512, 3_072])
+  expect(of({}, { OLLAMA_NUM_PARALLEL: '100' })).toEqual([200, 2_136])
+  expect(of({ local: { parallel: 1, maxLoadedModels: 1 } })).toEqual([2, 514])
+  expect(of({ maxQueued: 0 })).toEqual([8, 512])
+  expect(of({ maxAdmitted: 1_000, local: { maxLoadedModels: 1 } })).toEqual([1_000, 1_512])
   expect(of({ maxAdmitted: 1_000, local: { maxCalls: 5 } })).toEqual([1_000, 5])
 })
 

@@ -169,12 +169,10 @@ export function resolveOptions(
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   const local = resolveLocalOptions(options.local, environment, modelProcess)
   const queue = resolveQueueOptions(options, options.engine ? undefined : local.parallel, environment)
-  const permits = queue?.permits ?? 0
   return {
     models,
     store: resolveStoreOptions(options.store, environment),
-    // The engine accepts every call that the queues of the loaded models admit.
-    local: { ...local, maxCalls: local.maxCalls ?? Math.max(512, permits * local.maxLoadedModels) },
+    local: { ...local, maxCalls: local.maxCalls ?? defaultMaxCalls(queue, local) },
     engine: options.engine,
     access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
     database: resolveDatabase(options, models),
@@ -185,6 +183,12 @@ export function resolveOptions(
     logger: options.logger,
   }
 }
+
+/** So many that the engine accepts every call that the queues of the loaded models admit. */
+const defaultMaxCalls = (
+  queue: ResolvedQueueOptions | undefined,
+  { maxLoadedModels }: ResolvedLocalOptions,
+): number => Math.max(512, queue ? (queue.permits + queue.maxQueued) * maxLoadedModels : 0)
 
 function resolveDatabase(
   { database, auth, prices }: LlmOptions,

@@ -32,13 +32,15 @@ function watched(queue: FairQueue, weights: Readonly<Record<string, number>> = {
 }
 
 describe('a queue with one permit', () => {
-  test('admits one call of each tenant in turn', async () => {
+  test('admits one call of each tenant at once, and the next one when it ends', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10 }))
     for (const call of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void come(call.charAt(0), call)
+    await turn()
+    expect(entered).toEqual(['a1', 'b1', 'c1'])
 
     for (let ends = 0; ends < 7; ends++) await end()
 
-    expect(entered).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4'])
+    expect(entered.slice(3)).toEqual(['a2', 'b2', 'a3', 'a4'])
   })
 
   test('drops calls that abort', async () => {
@@ -46,15 +48,15 @@ describe('a queue with one permit', () => {
     const { entered, come, end } = watched(queue)
     const leaving = new AbortController()
     void come('a', 'a1')
-    const left = come('b', 'b1', leaving.signal)
-    void come('c', 'c1')
+    const left = come('a', 'a2', leaving.signal)
+    void come('a', 'a3')
 
     leaving.abort()
 
     expect(await left).toBe('left')
     expect(queue.queued).toBe(1)
     await end()
-    expect(entered).toEqual(['a1', 'c1'])
+    expect(entered).toEqual(['a1', 'a3'])
   })
 
   test('does not admit a call with an aborted signal', async () => {
@@ -69,8 +71,8 @@ describe('a queue with one permit', () => {
     const leave = await queue.acquire('a', never)
     leave?.()
     leave?.()
-    await queue.acquire('b', never)
-    void queue.acquire('c', never)
+    await queue.acquire('a', never)
+    void queue.acquire('a', never)
 
     await turn()
 
@@ -99,7 +101,7 @@ describe('a queue with a time limit', () => {
     await end()
     void come('a', 'a2')
 
-    const [late, later] = await Promise.all([come('b'), come('c')].map((call) => call.catch(LlmError.from)))
+    const [late, later] = await Promise.all([come('a'), come('a')].map((call) => call.catch(LlmError.from)))
 
     expect(late).toMatchObject({ code: 'overloaded', message: expect.stringContaining('within 0.02 s') })
     expect(late).toMatchObject({ details: { retryAfterMs: 5_000 } })
@@ -111,12 +113,12 @@ describe('a queue with a time limit', () => {
   test('passes the turn of a rejected call to the next one', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 10, timeoutMs: 20 }))
     void come('a', 'a1')
-    await expect(come('b', 'b1')).rejects.toMatchObject({ code: 'overloaded' })
-    void come('c', 'c1')
+    await expect(come('a', 'a2')).rejects.toMatchObject({ code: 'overloaded' })
+    void come('a', 'a3')
 
     await end()
 
-    expect(entered).toEqual(['a1', 'c1'])
+    expect(entered).toEqual(['a1', 'a3'])
   })
 
   test('does not limit how long an admitted call runs, and leaves no timer', async () => {
@@ -126,15 +128,15 @@ describe('a queue with a time limit', () => {
     const { entered, come, end } = watched(queue)
     const leaving = new AbortController()
     void come('a', 'a1')
-    const second = come('b', 'b1')
-    const left = come('c', 'c1', leaving.signal)
+    const second = come('a', 'a2')
+    const left = come('a', 'a3', leaving.signal)
     leaving.abort()
     await end()
 
     expect([await second, await left]).toEqual(['entered', 'left'])
     await turn()
     expect(timers()).toBe(before)
-    expect(entered).toEqual(['a1', 'b1'])
+    expect(entered).toEqual(['a1', 'a2'])
   })
 })
 
@@ -159,13 +161,14 @@ describe('a queue that is full', () => {
   test('rejects the last call of the tenant with the most waiting calls, not the new one', async () => {
     const { entered, come, end } = watched(new FairQueue({ permits: 1, maxQueued: 3 }))
     const greedy = ['a1', 'a2', 'a3', 'a4'].map((call) => come('a', call))
-    const refused = expect(greedy[3]).rejects.toMatchObject({ code: 'overloaded' })
+    const refused = greedy.slice(2).map((call) => expect(call).rejects.toMatchObject({ code: 'overloaded' }))
 
     void come('b', 'b1')
+    void come('b', 'b2')
 
-    await refused
+    await Promise.all(refused)
     for (let ends = 0; ends < 4; ends++) await end()
-    expect(entered).toEqual(['a1', 'a2', 'b1', 'a3'])
+    expect(entered).toEqual(['a1', 'b1', 'a2', 'b2'])
   })
 
   test('admits a call that finds a free permit without a queue', async () => {
@@ -182,7 +185,7 @@ describe('a queue that is full', () => {
     void come('a')
     void come('a')
 
-    await expect(come('b', 'b1', leaving.signal)).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(come('a', 'a3', leaving.signal)).rejects.toMatchObject({ code: 'overloaded' })
     leaving.abort()
 
     expect(queue.queued).toBe(1)
@@ -199,6 +202,25 @@ describe('a tenant', () => {
     await turn()
 
     expect(entered).toEqual(['a0', 'a1', 'a2', 'a3', 'b0', 'b1'])
+  })
+
+  test('gets at least one permit, even while more tenants than permits hold some', async () => {
+    const queue = new FairQueue({ permits: 2, maxQueued: 20 })
+    const { entered, come } = watched(queue, { a: 10 })
+    for (const tenant of ['a', 'a', 'a', 'b', 'b', 'c', 'c', 'd']) void come(tenant)
+    await turn()
+
+    expect(entered).toEqual(['a', 'a', 'b', 'c', 'd'])
+    expect(queue.queued).toBe(3)
+  })
+
+  test('is rejected when as many calls run as permits and places in the queue', async () => {
+    const { entered, come } = watched(new FairQueue({ permits: 1, maxQueued: 2 }))
+    for (const tenant of ['a', 'b', 'c']) void come(tenant)
+
+    await expect(come('d')).rejects.toMatchObject({ code: 'overloaded' })
+
+    expect(entered).toEqual(['a', 'b', 'c'])
   })
 
   test('with more than its share gets no further permit while others have less', async () => {

@@ -10,11 +10,12 @@ import { WaitQueue } from '../util/wait-queue.ts'
 export interface FairQueueOptions {
   /**
    * How many calls may run at once. More may run while a tenant holds more than its share: `permits` times its
-   * weight, divided by the weights of all tenants.
+   * weight, divided by the weights of all tenants, but at least one.
    */
   readonly permits: number
   /**
-   * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too.
+   * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too. So
+   * at most `permits` and `maxQueued` calls together run.
    */
   readonly maxQueued: number
   /** How long a call may wait, in ms. @default forever */
@@ -132,8 +133,11 @@ export class FairQueue {
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
     const totalWeight = this.#lines.reduce((sum, { weight }) => sum + weight, 0)
-    const canEnter = ({ held, weight }: TenantLine): boolean =>
-      this.#admitted < this.#permits || held < Math.floor((this.#permits * weight) / totalWeight)
+    const shareOf = ({ weight }: TenantLine): number =>
+      Math.max(1, Math.floor((this.#permits * weight) / totalWeight))
+    const canEnter = (line: TenantLine): boolean =>
+      this.#admitted < this.#permits ||
+      (this.#admitted < this.#permits + this.#maxQueued && line.held < shareOf(line))
     const compare = (a: TenantLine, b: TenantLine): number =>
       a.held / a.weight - b.held / b.weight || a.position - b.position
     return waiting

@@ -48,7 +48,7 @@ export interface LocalOptions {
    * How many calls may be in the engine at once, for all models and kinds of calls together, from 1 to
    * 1,000,000. Further calls are rejected with 503.
    *
-   * @default 512, or `maxAdmitted` times `maxLoadedModels` if that is more
+   * @default `maxAdmitted` plus `maxQueued`, times `maxLoadedModels`, but at least 512
    */
   maxCalls?: number | undefined
 

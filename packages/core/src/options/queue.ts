@@ -8,7 +8,9 @@ import { resolveTimeout } from './timeout.ts'
 
 export interface QueueingOptions {
   /**
-   * How many calls of each model may be in the engine at once, from 1 to 1,000,000.
+   * How many calls of each model may be in the engine at once, from 1 to 1,000,000. While a tenant holds more
+   * than its share of them, other tenants may exceed the number: each gets its share, which is at least one call.
+   * The calls above the number take places of `maxQueued`.
    *
    * @default twice `local.parallel`, so that the engine always has the next call; 64 with a custom `engine`
    */
