@@ -75,13 +75,14 @@ const times = <T>(count: number, item: (index: number) => T): T[] =>
 const words = (count: number, from: number): string => times(count, (i) => `word${(from + i) % 97}`).join(' ')
 
 test.each([
-  ['of one caller', () => times(12, () => ({ id: 'greedy' })), undefined],
-  ['of one caller with seeds', () => times(12, () => ({ id: 'greedy' })), 1],
+  ['of one caller', () => times(20, () => ({ id: 'greedy' })), undefined],
+  ['of one caller with seeds', () => times(20, () => ({ id: 'greedy' })), 1],
   [
     'of ten callers of one tenant',
-    () => times(12, (i) => ({ id: `key ${i % 10}`, tenant: 'team' })),
+    () => times(20, (i) => ({ id: `key ${i % 10}`, tenant: 'team' })),
     undefined,
   ],
+  ['of ten tenants', () => times(20, (i) => ({ id: `tenant ${i % 10}` })), undefined],
 ])(
   'while endless answers %s fill all sequences, the first token of another tenant comes within twice its own time and a slice',
   async (_, callers, seed) => {
