@@ -156,6 +156,19 @@ test.each([
   expect(await statusOf(ask(url, 'ann', 100 * kb))).toBe(200)
 })
 
+test('slow bodies of all callers of one tenant count together', async () => {
+  const { url, open, reservedBytes } = await start(users, (llm) =>
+    express().use(
+      llmRouter(llm, { authenticate: ({ headers }) => ({ id: String(headers['x-user']), tenant: 'team' }) }),
+    ),
+  )
+  await open({ user: 'key 1', length: 200 * kb })
+  await vi.waitFor(() => expect(reservedBytes()).toBe(200 * kb), soon)
+
+  expect(await statusOf(ask(url, 'key 2', 100 * kb))).toBe(429)
+  expect(await statusOf(ask(url, 'key 2', 50 * kb))).toBe(200)
+})
+
 test('slow bodies of many callers leave room for a small request of another one', async () => {
   const { url, open, reservedBytes } = await start(users, byUser)
   const greedy = Array.from({ length: 12 }, (_, user) => open({ user: `greedy ${user}`, length: 200 * kb }))

@@ -41,8 +41,8 @@ export class CallRun implements CallReader {
     this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  get callerId(): string {
-    return this.call.caller?.id ?? ''
+  get tenant(): string {
+    return this.call.tenant
   }
 
   /**

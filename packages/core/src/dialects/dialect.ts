@@ -1,7 +1,7 @@
 /** Defines dialects: HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
 import { nanoid } from 'nanoid'
 import type { Access } from '../accounts/auth/access.ts'
-import type { Caller, Scope } from '../accounts/auth/caller.ts'
+import { type Caller, type Scope, tenantOf } from '../accounts/auth/caller.ts'
 import type { RouteClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
@@ -106,7 +106,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           const own = clientOf(caller, name, request.disconnect)
           client = own
           return respond(
-            await bodies.run(request, caller.id, (request) =>
+            await bodies.run(request, tenantOf(caller), (request) =>
               handler({ request, llm: own, caller, onError }, llm),
             ),
           )

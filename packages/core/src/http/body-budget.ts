@@ -1,11 +1,11 @@
-/** Limits the memory that request bodies take, per caller and in total. */
+/** Limits the memory that request bodies take, per tenant and in total. */
 import { LlmError } from '../errors.ts'
 import type { BodyAllowance, HttpRequest, HttpResponse } from './message.ts'
 
 export interface BodyLimits {
-  /** Memory for the bodies of all callers, in bytes. */
+  /** Memory for the bodies of all tenants, in bytes. */
   readonly maxBytes: number
-  /** Memory for the bodies of one caller, in bytes. At most half of `maxBytes`. */
+  /** Memory for the bodies of one tenant, in bytes. At most half of `maxBytes`. */
   readonly maxBytesPerCaller: number
   /** How long a client may pause before its body is complete, in ms. */
   readonly stallTimeoutMs: number
@@ -13,7 +13,7 @@ export interface BodyLimits {
 
 export class BodyBudget {
   readonly limits: BodyLimits
-  /** Reserved bytes by caller. */
+  /** Reserved bytes by tenant. */
   readonly #reserved = new Map<string, number>()
   #totalBytes = 0
 
@@ -29,10 +29,10 @@ export class BodyBudget {
   /** Runs a handler, which may read the body. The memory stays reserved until the response is over. */
   async run(
     request: HttpRequest,
-    caller: string,
+    tenant: string,
     handle: (request: HttpRequest) => Promise<HttpResponse>,
   ): Promise<HttpResponse> {
-    const reservation = new BodyReservation(this, caller)
+    const reservation = new BodyReservation(this, tenant)
     let isStream = false
     try {
       const response = await handle({
@@ -49,16 +49,16 @@ export class BodyBudget {
     }
   }
 
-  reserve(caller: string, bytes: number): void {
+  reserve(tenant: string, bytes: number): void {
     const { maxBytes, maxBytesPerCaller } = this.limits
-    const own = (this.#reserved.get(caller) ?? 0) + bytes
+    const own = (this.#reserved.get(tenant) ?? 0) + bytes
     if (own > maxBytesPerCaller)
       throw new LlmError(
         'rate_limit',
         `The bodies of your running requests would take more than ${maxBytesPerCaller} bytes. Try again when one of them has ended.`,
         { retryAfterMs },
       )
-    // A caller never holds more than is free for the others, so a few callers cannot use up all memory.
+    // A tenant never holds more than is free for the others, so a few tenants cannot use up all memory.
     if (own > maxBytes - this.#totalBytes - bytes)
       throw new LlmError(
         'overloaded',
@@ -66,26 +66,26 @@ export class BodyBudget {
         { retryAfterMs },
       )
     this.#totalBytes += bytes
-    this.#reserved.set(caller, own)
+    this.#reserved.set(tenant, own)
   }
 
-  release(caller: string, bytes: number): void {
+  release(tenant: string, bytes: number): void {
     this.#totalBytes -= bytes
-    const own = (this.#reserved.get(caller) ?? 0) - bytes
-    if (own > 0) this.#reserved.set(caller, own)
-    else this.#reserved.delete(caller)
+    const own = (this.#reserved.get(tenant) ?? 0) - bytes
+    if (own > 0) this.#reserved.set(tenant, own)
+    else this.#reserved.delete(tenant)
   }
 }
 
 /** The memory of one request's body. */
 class BodyReservation implements BodyAllowance {
   readonly #budget: BodyBudget
-  readonly #caller: string
+  readonly #tenant: string
   #bytes = 0
 
-  constructor(budget: BodyBudget, caller: string) {
+  constructor(budget: BodyBudget, tenant: string) {
     this.#budget = budget
-    this.#caller = caller
+    this.#tenant = tenant
   }
 
   get maxBytes(): number {
@@ -98,12 +98,12 @@ class BodyReservation implements BodyAllowance {
 
   reserve(bytes: number): void {
     if (bytes === 0) return
-    this.#budget.reserve(this.#caller, bytes)
+    this.#budget.reserve(this.#tenant, bytes)
     this.#bytes += bytes
   }
 
   release(): void {
-    if (this.#bytes > 0) this.#budget.release(this.#caller, this.#bytes)
+    if (this.#bytes > 0) this.#budget.release(this.#tenant, this.#bytes)
     this.#bytes = 0
   }
 }

@@ -46,8 +46,8 @@ export interface BodyAllowance {
   /** How long the client may pause before the body is complete, in ms. */
   readonly stallTimeoutMs: number
   /**
-   * Reserves memory before a body fills it. Throws an `LlmError` `rate_limit` if the bodies of the caller
-   * would take too much, and `overloaded` if those of all callers would.
+   * Reserves memory before a body fills it. Throws an `LlmError` `rate_limit` if the bodies of the tenant
+   * would take too much, and `overloaded` if those of all tenants would.
    */
   reserve(bytes: number): void
 }

@@ -14,8 +14,8 @@ export interface BodyOptions {
   readonly maxBytes?: ByteSize | undefined
 
   /**
-   * Memory for the request bodies of one caller: bytes, or `'100mb'`, from 256 KB to half of `maxBytes`. A
-   * single body above it is rejected with 413, and further bodies with 429.
+   * Memory for the request bodies of one caller: bytes, or `'100mb'`, from 256 KB to half of `maxBytes`. All
+   * callers of one tenant count as one. A single body above it is rejected with 413, and further bodies with 429.
    *
    * @default a quarter of `maxBytes`
    */

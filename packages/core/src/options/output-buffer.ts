@@ -4,8 +4,8 @@ import { checkKeys, describeValue, parseOption } from './check.ts'
 
 export interface OutputBufferOptions {
   /**
-   * Memory for the unread output of one caller: bytes, or `'16mb'`. While it is full, the caller's generations
-   * wait for their readers. With 0, they always do.
+   * Memory for the unread output of one caller: bytes, or `'16mb'`. All callers of one tenant count as one.
+   * While it is full, their generations wait for their readers. With 0, they always do.
    *
    * @default '16mb'
    */

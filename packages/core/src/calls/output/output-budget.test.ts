@@ -5,7 +5,7 @@ import { OutputBudget } from './output-budget.ts'
 import { OutputBuffer } from './output-buffer.ts'
 
 const limits = { callerBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }
-const reader = (callerId = 'ann') => ({ callerId, unreadBytes: 0, activeAtTick: 0 })
+const reader = (tenant = 'ann') => ({ tenant, unreadBytes: 0, activeAtTick: 0 })
 const open = (
   budget: OutputBudget,
   of = reader(),
@@ -55,7 +55,7 @@ test('a closed buffer returns its bytes, and resumes its generation', async () =
   expect(budget.bytes).toBe(0)
 })
 
-test('a buffer is full while it is not empty and its caller exceeds the budget', () => {
+test('a buffer is full while it is not empty and its tenant exceeds the budget', () => {
   const perCaller = new OutputBudget({ ...limits, callerBytes: 200 })
   const [ann, bob] = [open(perCaller, reader('ann')), open(perCaller, reader('bob'))]
   const empty = open(perCaller, reader('ann'))
@@ -65,7 +65,7 @@ test('a buffer is full while it is not empty and its caller exceeds the budget',
   perCaller.close()
 })
 
-test('a caller may use as much of the total as it leaves free', () => {
+test('a tenant may use as much of the total as it leaves free', () => {
   const budget = new OutputBudget({ ...limits, totalBytes: 1_000 })
   const [ann, bob] = [open(budget, reader('ann')), open(budget, reader('bob'))]
 

@@ -1,13 +1,13 @@
 /**
- * Bounds the memory of all output buffers of one `Llm`, for each caller and in total. Also bounds how long a
+ * Bounds the memory of all output buffers of one `Llm`, for each tenant and in total. Also bounds how long a
  * reader may be behind.
  */
 import { LlmError } from '../../errors.ts'
 
 interface OutputLimits {
-  /** Buffered bytes of one caller. */
+  /** Buffered bytes of one tenant. */
   readonly callerBytes: number
-  /** Buffered bytes of all callers. */
+  /** Buffered bytes of all tenants. */
   readonly totalBytes: number
   /**
    * How long a reader may take nothing while events wait for it, in ms. Also how long a generation may pause
@@ -18,16 +18,16 @@ interface OutputLimits {
 
 /** The reader of one call. The answers of a call with several prompts have the same reader. */
 export interface CallReader {
-  readonly callerId: string
+  readonly tenant: string
   /** Buffered bytes of all answers of the call. */
   unreadBytes: number
   /** `OutputBudget.tick` when the reader last took an event, or when the first unread event came. */
   activeAtTick: number
 }
 
-/** Buffered bytes of one caller. */
-export interface CallerShare {
-  readonly id: string
+/** Buffered bytes of one tenant. */
+export interface TenantShare {
+  readonly tenant: string
   bytes: number
   buffers: number
 }
@@ -35,7 +35,7 @@ export interface CallerShare {
 /** What the budget knows of a buffer. */
 export interface BudgetedBuffer {
   readonly reader: CallReader
-  readonly share: CallerShare
+  readonly share: TenantShare
   readonly isEmpty: boolean
   readonly isFull: boolean
   /** How many ticks the generation has paused, in total. */
@@ -54,8 +54,8 @@ const ticksPerStall = 12
 
 export class OutputBudget {
   readonly #limits: OutputLimits
-  /** Callers with open buffers. */
-  readonly #shares = new Map<string, CallerShare>()
+  /** Tenants with open buffers. */
+  readonly #shares = new Map<string, TenantShare>()
   /** Buffers that have been filled since the last tick. */
   readonly #filled = new Set<BudgetedBuffer>()
   /** Buffers whose generation pauses. */
@@ -68,7 +68,7 @@ export class OutputBudget {
     this.#limits = limits
   }
 
-  /** Buffered bytes of all callers. */
+  /** Buffered bytes of all tenants. */
   get bytes(): number {
     return this.#bytes
   }
@@ -78,10 +78,10 @@ export class OutputBudget {
     return this.#tick
   }
 
-  /** Returns the share of the reader's caller. Call `leave` when its buffer closes. */
-  enter({ callerId: id }: CallReader): CallerShare {
-    const share = this.#shares.get(id) ?? { id, bytes: 0, buffers: 0 }
-    this.#shares.set(id, share)
+  /** Returns the share of the reader's tenant. Call `leave` when its buffer closes. */
+  enter({ tenant }: CallReader): TenantShare {
+    const share = this.#shares.get(tenant) ?? { tenant, bytes: 0, buffers: 0 }
+    this.#shares.set(tenant, share)
     share.buffers++
     return share
   }
@@ -89,14 +89,14 @@ export class OutputBudget {
   leave(buffer: BudgetedBuffer): void {
     this.#filled.delete(buffer)
     if (this.#paused.delete(buffer)) buffer.resume()
-    if (--buffer.share.buffers === 0) this.#shares.delete(buffer.share.id)
+    if (--buffer.share.buffers === 0) this.#shares.delete(buffer.share.tenant)
   }
 
   /**
-   * Whether the caller has used up its share. A caller may use at most as much as is free. So a few callers
+   * Whether the tenant has used up its share. A tenant may use at most as much as is free. So a few tenants
    * cannot take all memory, and the others keep some.
    */
-  isUsedUp({ bytes }: CallerShare): boolean {
+  isUsedUp({ bytes }: TenantShare): boolean {
     return bytes > Math.min(this.#limits.callerBytes, this.#limits.totalBytes - this.#bytes)
   }
 

@@ -3,7 +3,7 @@ import type { GenerateEvent } from '../../engine/events.ts'
 import type { LlmError } from '../../errors.ts'
 import { Fifo } from '../../util/fifo.ts'
 import { estimateBytes } from './event-size.ts'
-import type { BudgetedBuffer, CallerShare, CallReader, OutputBudget } from './output-budget.ts'
+import type { BudgetedBuffer, CallReader, OutputBudget, TenantShare } from './output-budget.ts'
 
 /** An error of the engine. The reader gets it after the events before it. */
 export class EngineFailure {
@@ -19,7 +19,7 @@ export type BufferedOutput = GenerateEvent | EngineFailure
 
 export class OutputBuffer implements BudgetedBuffer {
   readonly reader: CallReader
-  readonly share: CallerShare
+  readonly share: TenantShare
   readonly onStall: (error: LlmError) => void
   pausedTicks = 0
   readonly #budget: OutputBudget

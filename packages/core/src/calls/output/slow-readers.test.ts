@@ -195,7 +195,7 @@ test('a reader of llm.chat() that stops while it waits ends the answer', async (
   await expect.poll(() => llm.usage.calls()).toMatchObject([{ status: 'aborted' }])
 })
 
-describe('while the buffer of a caller is full,', () => {
+describe('while the buffer of a tenant is full,', () => {
   const flood = 200
 
   test('its generation waits for its reader, and continues with each event that is taken', async () => {
@@ -225,6 +225,21 @@ describe('while the buffer of a caller is full,', () => {
     await unread.return?.()
   })
 
+  test('the generations of its other callers wait for their readers', async () => {
+    const { engine, counts } = countingEngine(...words(flood))
+    const llm = await start({ engine, outputBuffer: { perCaller: '4kb' } })
+    const unread = await open(llm, { id: 'key 1', tenant: 'team' })
+    await settle()
+    const before = counts.generated
+
+    const other = await open(llm, { id: 'key 2', tenant: 'team' })
+    await settle()
+
+    expect(counts.generated - before).toBeLessThan(5)
+    expect(await take(other)).toEqual(words(flood))
+    await unread.return?.()
+  })
+
   test('another answer of the caller continues when the first one is closed', async () => {
     const { engine, counts } = countingEngine(...words(flood))
     const llm = await start({ engine, outputBuffer: { perCaller: '40kb' } })
@@ -240,7 +255,7 @@ describe('while the buffer of a caller is full,', () => {
   })
 })
 
-test('while the buffers of all callers together are full, a reader that keeps up gets its answer', async () => {
+test('while the buffers of all tenants together are full, a reader that keeps up gets its answer', async () => {
   const { engine, counts } = countingEngine(...words(200))
   const llm = await start({ engine, outputBuffer: { perCaller: '1mb', total: '4kb' } })
   const unread = await Promise.all(['c', 'd', 'e'].map((id) => open(llm, { id })))
