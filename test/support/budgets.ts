@@ -8,4 +8,7 @@ export const budgetOf = (
   owner: Partial<ConstructorParameters<typeof CpuBudget>[1]> = {},
   tenants = new TenantCpu(),
 ): CpuBudget =>
-  new CpuBudget(tenants, { tenant: '', background: false, signal: new AbortController().signal, ...owner })
+  new CpuBudget(tenants, {
+    ...{ tenant: '', weight: 1, background: false, signal: new AbortController().signal },
+    ...owner,
+  })

@@ -142,7 +142,7 @@ export class ClientConnection {
       renderer,
       grammars,
       progress,
-      budget: new CpuBudget(tenantCpu, { tenant, background, signal }),
+      budget: new CpuBudget(tenantCpu, { tenant, weight, background, signal }),
       tenant,
       weight,
       background,

@@ -51,6 +51,16 @@ test('the calls of a tenant share its CPU time, but not their budgets', () => {
   expect(other.tenantMs).toBeGreaterThan(4_000)
 })
 
+test('of two tenants, the one with less CPU time for its weight is next', () => {
+  const tenants = new TenantCpu(() => 0)
+  const light = { budget: budgetOf({ tenant: 'light' }, tenants) }
+  const heavy = { budget: budgetOf({ tenant: 'heavy', weight: 3 }, tenants) }
+  light.budget.charge(1_000)
+  heavy.budget.charge(2_000)
+
+  expect(selectNext([light, heavy])).toBe(heavy)
+})
+
 test('a tenant who has used much CPU time waits behind others, but not for ever', () => {
   let now = 0
   const tenants = new TenantCpu(() => now)

@@ -59,6 +59,8 @@ export class TenantCpu {
 
 interface BudgetOwner {
   readonly tenant: string
+  /** Part of the CPU time that the tenant gets, relative to other tenants. */
+  readonly weight: number
   readonly background: boolean
   readonly signal: AbortSignal
 }
@@ -66,14 +68,16 @@ interface BudgetOwner {
 /** CPU time of one call. */
 export class CpuBudget implements BudgetOwner {
   readonly tenant: string
+  readonly weight: number
   readonly background: boolean
   readonly signal: AbortSignal
   readonly #tenants: TenantCpu
   #usedMs = 0
 
-  constructor(tenants: TenantCpu, { tenant, background, signal }: BudgetOwner) {
+  constructor(tenants: TenantCpu, { tenant, weight, background, signal }: BudgetOwner) {
     this.#tenants = tenants
     this.tenant = tenant
+    this.weight = weight
     this.background = background
     this.signal = signal
   }
@@ -82,9 +86,9 @@ export class CpuBudget implements BudgetOwner {
     return callBudgetMs - this.#usedMs
   }
 
-  /** Recent CPU time of the tenant. */
+  /** Recent CPU time of the tenant, divided by its weight. */
   get tenantMs(): number {
-    return this.#tenants.recentMs(this.tenant)
+    return this.#tenants.recentMs(this.tenant) / this.weight
   }
 
   /** Whether the next job is expected to be slow, since a recent job of the tenant was. */
@@ -113,7 +117,8 @@ export class CpuBudget implements BudgetOwner {
 
   /** Another budget for the same tenant, for one of several texts of a call. */
   fork(signal: AbortSignal): CpuBudget {
-    return new CpuBudget(this.#tenants, { tenant: this.tenant, background: this.background, signal })
+    const { tenant, weight, background } = this
+    return new CpuBudget(this.#tenants, { tenant, weight, background, signal })
   }
 }
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import { type CpuBudget, selectNext } from './cpu-budget.ts'
 
-interface Turn {
+interface QueuedWork {
   readonly budget: CpuBudget
 }
 
@@ -12,7 +12,7 @@ interface Turn {
  */
 export class Turns {
   #isBusy = false
-  readonly #queue = new WaitQueue<Turn>({
+  readonly #queue = new WaitQueue<QueuedWork>({
     select: (waiting) => (this.#isBusy ? undefined : selectNext(waiting)),
     admit: () => {
       this.#isBusy = true
