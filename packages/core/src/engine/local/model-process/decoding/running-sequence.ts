@@ -25,8 +25,9 @@ export interface RunningSequence {
   sampledAt: number
   sampledCount: number
   /**
-   * Until this time, in ms, the sequence keeps its slot. It keeps the slot for at least as long as it took to
-   * give up the last one and to continue, so that at most half of the time is lost.
+   * Until this time, in ms, the sequence keeps its slot. A new sequence keeps it until its first token. Another
+   * one keeps it for at least as long as it took to give up the last one and to continue, so that at most half
+   * of the time is lost.
    */
   keepsSlotUntil: number
   /** Start of the evaluation that replaces a lost state, in ms. Absent when output has continued. */

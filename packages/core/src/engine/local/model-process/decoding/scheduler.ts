@@ -252,6 +252,7 @@ export class Scheduler implements Runner {
     if (!isEnd) running.sampledCount++
     running.lastToken = token
     running.sampledAt = performance.now()
+    if (running.sampledCount <= 1) running.keepsSlotUntil = 0
     if (running.replayedFrom !== undefined) {
       running.keepsSlotUntil = running.sampledAt + (running.sampledAt - running.replayedFrom)
       running.replayedFrom = undefined

@@ -10,17 +10,16 @@ import {
   type RunningSequence,
 } from './running-sequence.ts'
 
-/**
- * A tenant gives up a slot when it is this far ahead of a tenant that waits, in ms of virtual time. Two tenants
- * that share one slot take turns of twice this time: each first makes up for its own wait.
- */
-const sliceLeadMs = 500
-
 export interface SlotShares {
   readonly running: readonly RunningSequence[]
   /** Time for which each tenant has held slots. */
   readonly clock: Pick<FairClock, 'timeOf'>
   readonly slotCount: number
+  /**
+   * A tenant gives up a slot when it is this far ahead of a tenant that waits, in ms of virtual time. Two
+   * tenants that share one slot take turns of twice this time: each first makes up for its own wait.
+   */
+  readonly sliceLeadMs: number
   /** Whether a sequence of the job can give up its slot at any time. */
   canSuspend(job: GenerationJob): boolean
 }
@@ -65,7 +64,7 @@ export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly Ru
 function listLeaders(
   next: GenerationJob,
   preemptible: readonly RunningSequence[],
-  { running, clock }: SlotShares,
+  { running, clock, sliceLeadMs }: SlotShares,
 ): readonly RunningSequence[] {
   const counts = countRunning(running)
   const rankOf = (tenant: string, weight: number, more = 0) => ((counts.get(tenant) ?? 0) + more) / weight

@@ -220,6 +220,57 @@ test('a tenant that used idle slots for long still gets its turn when others arr
 })
 
 describe('tenants that share one slot', () => {
+  test.each([
+    [0, 50, 200],
+    [20, 300, 1_000],
+    [200, 900, 2_000],
+  ])('take turns that last longer if a change takes longer: %i ms to save a state', async (ms, min, max) => {
+    const { decoder, ask, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const { save } = decoder
+    decoder.save = (...given) => {
+      now += ms
+      return save(...given)
+    }
+    const from = now
+    const answers = ['ann', 'ben'].map((tenant) => ask(tenant))
+
+    await runFor(30_000)
+
+    for (const answer of answers) {
+      const gap = longestGap(answer, from + 10_000, from + 30_000)
+      expect(gap).toBeGreaterThanOrEqual(min)
+      expect(gap).toBeLessThanOrEqual(max)
+    }
+  })
+
+  test('keep it until their first token, so that no turn is wasted', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    let saves = 0
+    const { save } = decoder
+    decoder.save = (...given) => {
+      saves++
+      return save(...given)
+    }
+    ask('ann')
+    ask('ben')
+    let savesBefore = 0
+    let first: Answer | undefined
+    when(10_000, () => {
+      // Ten chunks: longer than a turn.
+      first = ask('cleo', { prompt: prompt(80, 500_000), maxTokens: 1 })
+      savesBefore = saves
+    })
+    const askedAt = now + 10_000
+
+    await runFor(12_000)
+
+    expect(savesBefore).toBeGreaterThan(10)
+    const prefill = decoder.steps.findIndex((entries) => entries.some(([, , count]) => count === 8))
+    const next = decoder.steps.slice(prefill, prefill + 10)
+    expect(next.every((entries) => entries.some(([, , count]) => count === 8))).toBe(true)
+    expect((first as Answer).at[0]).toBeLessThan(askedAt + 1_000)
+  })
+
   test('take turns of at most a second', async () => {
     const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
     const answers = ['ann', 'ben', 'cleo'].map((tenant) => ask(tenant))
@@ -397,8 +448,9 @@ describe('if states cannot be saved', () => {
     const { save } = decoder
     let attempts = 0
     decoder.save = (...given) => {
+      if (!isFull) return save(...given)
       attempts++
-      return isFull ? Promise.reject(new Error('ENOSPC')) : save(...given)
+      return Promise.reject(new Error('ENOSPC'))
     }
     const seeded = ask('ann', { isDeterministic: true })
     const other = ask('ben')

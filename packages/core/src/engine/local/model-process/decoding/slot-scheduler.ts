@@ -30,6 +30,13 @@ const minPinMs = 1_000
 /** The same, relative to the duration of the attempt, since no sequence continues meanwhile. */
 const pinPerAttempt = 9
 
+/** Bounds of `SlotShares.sliceLeadMs`. With the upper bound, a turn takes at most a second. */
+const sliceLeadsMs = { min: 50, max: 500 }
+/** `sliceLeadMs`, relative to the time to suspend a sequence and to resume it: short turns for small states. */
+const leadPerSwitch = 8
+/** How long a new sequence keeps its slot without a token, in ms. A turn without one would be wasted. */
+const firstTokenMs = 500
+
 export class SlotScheduler {
   readonly #decoder: Decoder
   readonly #cache: PromptCache
@@ -39,6 +46,8 @@ export class SlotScheduler {
   readonly #clock = new FairClock()
   /** Time up to which `#clock` counts, in ms. */
   #chargedAt = 0
+  /** Moving average of the time to suspend a sequence and to resume it, in ms. Absent until one has resumed. */
+  #switchMs: number | undefined
   #queue: QueuedPrompt[] = []
   #running: RunningSequence[] = []
 
@@ -118,11 +127,17 @@ export class SlotScheduler {
     this.#clock.setCompetitors((hasForeground ? foreground : competing).map(({ job }) => job.tenant))
   }
 
+  get #sliceLeadMs(): number {
+    const { min, max } = sliceLeadsMs
+    return this.#switchMs === undefined ? max : Math.min(Math.max(leadPerSwitch * this.#switchMs, min), max)
+  }
+
   get #shares(): SlotShares {
     return {
       running: this.#running,
       clock: this.#clock,
       slotCount: this.#decoder.sequenceCount,
+      sliceLeadMs: this.#sliceLeadMs,
       canSuspend: (job) => this.#cache.canSuspend(job),
     }
   }
@@ -190,7 +205,8 @@ export class SlotScheduler {
     const plan = await this.#cache.prepare(acquired, job)
     const sampler = this.#decoder.createSampler(job.sampling, job.prompt, job.grammar)
     job.onStart(plan.usage, acquired.divergence)
-    return this.#createSequence({ job, settle, plan, sampler }, acquired)
+    const keepsSlotUntil = performance.now() + firstTokenMs
+    return this.#createSequence({ job, settle, plan, sampler, keepsSlotUntil }, acquired)
   }
 
   /** Continues a sequence that gave up its slot: from its saved state, or from a replay of its output. */
@@ -206,7 +222,10 @@ export class SlotScheduler {
     const common = { job, settle, plan, sampler, sampledCount }
     if (isRestored) {
       const now = performance.now()
-      const keepsSlotUntil = now + suspendMs + (now - from)
+      const switchMs = suspendMs + (now - from)
+      this.#switchMs ??= switchMs
+      this.#switchMs += (switchMs - this.#switchMs) / 4
+      const keepsSlotUntil = now + switchMs
       return this.#createSequence(
         { ...common, lastToken, sampledAt: now, hasPrefilled, keepsSlotUntil },
         acquired,
