@@ -5,7 +5,9 @@ import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { buildOutputGrammar } from '../../../grammar/output-grammar.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import type { GrammarResult } from './grammar-builder.ts'
+import { lowerPriority } from './workers/low-priority.ts'
 
+lowerPriority()
 parentPort?.on('message', (constraint: OutputConstraint) => {
   parentPort?.postMessage(buildGrammar(constraint))
 })

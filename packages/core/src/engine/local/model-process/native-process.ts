@@ -4,6 +4,7 @@
  */
 import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
+import { lowerPriority } from './workers/low-priority.ts'
 
 /** Time between two memory checks. Native code can write up to 100 MB in this time. */
 const pollIntervalMs = 50
@@ -17,6 +18,7 @@ setInterval(() => {
   if (process.memoryUsage.rss() > maxBytes) killProcess()
 }, pollIntervalMs)
 
+lowerPriority()
 const worker = new Worker(new URL('./native-worker.js', import.meta.url), { resourceLimits: { stackSizeMb } })
 process.on('message', (job) => worker.postMessage(job))
 worker.on('message', (result) => process.send?.(result))

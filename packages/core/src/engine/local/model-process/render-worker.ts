@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads'
 import { type GoPromptRenderer, parseGoPrompt } from '../../../template/go-prompt.ts'
 import { type ChatRenderer, createTemplateInputBuilder, parseChatTemplate } from '../../../template/jinja.ts'
 import { maxPromptLength, type RenderJob, type RenderResult } from './render-job.ts'
+import { lowerPriority } from './workers/low-priority.ts'
 
 /** Longest error message in characters. A template can raise a longer one, and clients receive it. */
 const maxErrorLength = 500
@@ -11,6 +12,7 @@ const maxErrorLength = 500
 let parsed: { readonly source: string; readonly prompt: ChatRenderer } | undefined
 let parsedGo: { readonly source: string; readonly prompt: GoPromptRenderer } | undefined
 
+lowerPriority()
 parentPort?.on('message', (job: RenderJob) => {
   parentPort?.postMessage(job.goTemplate === undefined ? render(job) : renderGo(job, job.goTemplate))
 })
