@@ -96,7 +96,6 @@ test('a call whose template takes too long is rejected with 400, which names the
 
 test('while a tenant tokenizes and counts long texts, the first tokens of other tenants come soon', async () => {
   const words = 'some words and '.repeat(200_000)
-  const alone = await timeToFirstText('ann')
   const caller = { id: 'greedy' }
   const tokenizing = await flood(8, (signal) =>
     llm.tokenize({ model: 'shared', text: words }, { signal, caller }),
@@ -107,7 +106,8 @@ test('while a tenant tokenizes and counts long texts, the first tokens of other 
   await tokenizing.end()
   await counting.end()
 
-  expect(Math.max(...times)).toBeLessThan(20 * alone + 500)
+  // Without turns, the first tokens would wait for 48 MB of text.
+  expect(Math.max(...times)).toBeLessThan(3_000)
 }, 60_000)
 
 test('one caller cannot take the place of generations by counting', async () => {
