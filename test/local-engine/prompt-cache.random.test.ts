@@ -121,7 +121,7 @@ async function runSteps(all: readonly Step[], { budgetBytes, cutsBack, isExact }
   const decoder = rememberingDecoder({ sequences: 3, chunkSize, cutsBack, bytesPerToken, onStep: checkRoom })
   const start = (): void => {
     folder = mkdtempSync(join(home, 'states-'))
-    snapshots = new SnapshotStore(folder, budgetBytes, () => now)
+    snapshots = new SnapshotStore(folder, budgetBytes, { now: () => now })
     scheduler = new Scheduler(decoder, { steps: 0 }, snapshots)
     isHarmed = false
   }

@@ -75,7 +75,7 @@ export async function openClocked(options: ClockedOptions = {}): Promise<Clocked
     restart() {
       rmSync(folder, { recursive: true, force: true })
       folder = mkdtempSync(join(home, 'states-'))
-      const snapshots = new SnapshotStore(folder, budgetBytes, () => clocked.now)
+      const snapshots = new SnapshotStore(folder, budgetBytes, { now: () => clocked.now })
       model = { ...loaded, runner: new Scheduler(decoder as Decoder, progress, snapshots) }
     },
     bytes: () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0),

@@ -85,7 +85,7 @@ export function fakeDecoder(
       await writeFile(file, text)
       return text.length
     },
-    isRestoreExact: () => true,
+    windowSize: Number.POSITIVE_INFINITY,
     async load(sequence, file) {
       expect(isDecoding).toBe(false)
       expect(cells.get(sequence)).toEqual([])

@@ -70,7 +70,7 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
       await writeFile(file, fails === 'at the end' ? content.slice(1) : content)
       return content.length
     },
-    isRestoreExact: () => true,
+    windowSize: Number.POSITIVE_INFINITY,
     async load(sequence, file) {
       const tokens = JSON.parse(await readFile(file, 'utf8')) as Token[]
       cells.set(sequence, tokens)

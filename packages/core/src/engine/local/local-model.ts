@@ -298,6 +298,7 @@ export class LocalModel {
       },
       isPooling: () => isPooling(model),
       onMemoryWait: () => this.#releaseIfIdle(),
+      onWarning: warn,
     })
     const loaded: LoadedProcess = {
       ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },

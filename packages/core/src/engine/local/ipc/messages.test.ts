@@ -68,6 +68,7 @@ test.each([
   [{ type: 'done', id: 1 }],
   [{ type: 'done', id: 1, error: { code: 'internal', message: 'Oh.', details: {} } }],
   [{ type: 'pong', steps: 12 }],
+  [{ type: 'warning', text: 'The disk is full.' }],
 ])('the app accepts %j', (message) => {
   expect(FromProcess.parse(message)).toEqual(message)
 })
@@ -80,6 +81,7 @@ test.each([
   [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],
   [{ type: 'done', id: 1, error: 'no' }],
   [{ type: 'pong', steps: 0.5 }],
+  [{ type: 'warning' }],
 ])('the app rejects %j', (message) => {
   expect(FromProcess.safeParse(message).success).toBe(false)
 })

@@ -85,6 +85,8 @@ export const FromProcess = z.discriminatedUnion('type', [
    * `steps` counts the progress of all calls. The watchdog assumes a hang if `steps` stops growing in a call.
    */
   z.object({ type: z.literal('pong'), steps: z.int() }),
+  /** A problem that fails no call, for the app's log. */
+  z.object({ type: z.literal('warning'), text: z.string() }),
   /** The process exits to free memory for another model. The app does not count this as a failure. */
   z.object({ type: z.literal('leaving') }),
 ])

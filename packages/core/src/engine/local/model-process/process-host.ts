@@ -87,10 +87,12 @@ export class ProcessHost implements ConnectionHost {
     if (!(await claimName(this.#config, this.#server, this.#machineShare.record)))
       process.exit(nameTakenExitCode)
     const { loadModel } = await import('./llama/load.ts')
-    const model = await loadModel(this.#config, this.progress, undefined, {
-      reserve: (bytes) => this.#machineShare.reserve(bytes),
+    const memory = {
+      reserve: (bytes: number) => this.#machineShare.reserve(bytes),
       waitForMemory: () => this.#waitForMemory(),
-    })
+    }
+    const warn = (text: string): void => this.#broadcast({ type: 'warning', text })
+    const model = await loadModel(this.#config, this.progress, undefined, memory, warn)
     this.#runner = model.runner
     this.#machineShare.onLoaded(model.sizeBytes - model.gpuBytes, model.mappedBytes)
     this.#machineShare.watchBusy((busy) => model.limitThreads(coresPerProcess(busy)))

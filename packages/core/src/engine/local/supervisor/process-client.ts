@@ -40,12 +40,15 @@ interface PendingCall {
 export interface ProcessClientOptions extends ConnectionOptions {
   /** Called when the load has to wait for memory. */
   readonly onMemoryWait: () => void
+  /** Receives problems that fail no call. */
+  readonly onWarning: (message: string) => void
 }
 
 export class ProcessClient {
   /** Rejects with an `LlmError` when the model cannot be loaded. */
   readonly ready: Promise<Footprint>
   readonly #onMemoryWait: () => void
+  readonly #onWarning: (message: string) => void
   readonly #connection: ProcessConnection
   readonly #watchdog: Watchdog
   readonly #calls = new Map<number, PendingCall>()
@@ -63,6 +66,7 @@ export class ProcessClient {
 
   constructor(options: ProcessClientOptions) {
     this.#onMemoryWait = options.onMemoryWait
+    this.#onWarning = options.onWarning
     this.ready = new Promise((resolve, reject) => {
       this.#readySettlers = { resolve, reject }
     })
@@ -237,6 +241,9 @@ export class ProcessClient {
         break
       case 'done':
         this.#calls.get(message.id)?.finish(message.error && fromWireError(message.error))
+        break
+      case 'warning':
+        this.#onWarning(message.text)
         break
       case 'leaving':
         this.#exitReason ??= 'its memory was needed'

@@ -7,6 +7,11 @@ export interface Decoder {
   readonly sequenceCount: number
   /** Whether sequences can be truncated. Recurrent state and sliding-window attention prevent truncation. */
   readonly canTruncate: boolean
+  /**
+   * Number of tokens that every layer attends to. `Infinity` without a sliding window. The state of a longer
+   * sequence has another memory layout when it is restored, so logits differ slightly.
+   */
+  readonly windowSize: number
   /** Prompts are evaluated in chunks of this many tokens. Calibration may lower the number. */
   chunkSize: number
   /** Number of chunks that one prefill step may evaluate without changing the logits. */
@@ -23,11 +28,6 @@ export interface Decoder {
   isComplete(sequence: number): boolean
   /** Saves the state of a sequence and returns its size in bytes. */
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number>
-  /**
-   * Whether a restored state of this many tokens has the same memory layout as the saved state. Otherwise,
-   * logits differ slightly.
-   */
-  isRestoreExact(length: number): boolean
   /**
    * Loads a saved state into a sequence and returns its number of tokens. A damaged file ends the process.
    */

@@ -34,6 +34,8 @@ export interface RunningSequence {
   replayedFrom: number | undefined
   /** Until this time, in ms, the sequence keeps its slot if it needs its state, which could not be saved. */
   pinnedUntil: number
+  /** Length in tokens at which the state was last saved, or could not be saved. */
+  savedLength: number
   /** Whether the last token of the output has been sampled. The slot is released after the step. */
   isFinished: boolean
   /** Whether the caller has received the outcome. */
@@ -75,6 +77,10 @@ export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFin
 /** Whether decoding pauses until the client has read more. */
 export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
   lastToken !== undefined && job.isBackpressured?.() === true
+
+/** Whether the sequence takes part in decode steps. */
+export const isDecoding = (running: RunningSequence): boolean =>
+  running.lastToken !== undefined && isUnfinished(running) && !isPaused(running)
 
 /**
  * Whether no other sequence may share its decode steps. Kernels for several rows sum in another order than

@@ -427,7 +427,7 @@ describe('a model that cannot truncate', () => {
   })
 
   test('uses no snapshot for a deterministic prompt that would restore in another memory layout', async () => {
-    const { all } = withoutTruncation({ isRestoreExact: (length) => length <= 16 })
+    const { all } = withoutTruncation({ windowSize: 16 })
     for (const length of [30, 60]) await all.run(job(prompt(length, length)))
     const [short, long] = [30, 60].map((length) => job(prompt(length, length), { isDeterministic: true }))
     for (const one of [short, long]) if (one) await all.run(one)
@@ -748,7 +748,7 @@ describe('breakpoints', () => {
     const decoder = fakeDecoder(options)
     return {
       decoder,
-      all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, budgetBytes, () => clock)),
+      all: new Scheduler(decoder, { steps: 0 }, new SnapshotStore(folder, budgetBytes, { now: () => clock })),
     }
   }
   const at = (...lengths: readonly number[]): readonly Breakpoint[] =>

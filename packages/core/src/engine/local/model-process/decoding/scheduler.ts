@@ -17,6 +17,7 @@ import { maxRowsOf, selectPrefill } from './prefill-plan.ts'
 import {
   finish,
   isDecodedAlone,
+  isDecoding,
   isPaused,
   isShortPrefill,
   isUnfinished,
@@ -90,13 +91,15 @@ export class Scheduler implements Runner {
     this.#slots.startClock()
     for (;;) {
       this.#isWoken = false
+      const { transferCount } = this.#cache
       await this.#slots.update()
       // A job may have arrived while a slot was prepared.
       if (this.#slots.isIdle) break
-      if (this.#active.length === 0) {
+      if (this.#ready.length === 0) {
         await this.#waitForReaders()
         continue
       }
+      if (this.#cache.transferCount === transferCount || !this.#ready.some(isDecoding)) await this.#saveNext()
       if (!this.#prefersPrefill) await this.#decode()
       await this.#prefill()
     }
@@ -112,7 +115,7 @@ export class Scheduler implements Runner {
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
     const { running, queue } = this.#slots
     if (running.some((one) => !isUnfinished(one) || hasChanged(one))) return
-    if (this.#isWoken || queue.some(hasChanged) || this.#active.length > 0) return
+    if (this.#isWoken || queue.some(hasChanged) || this.#ready.length > 0) return
     await Promise.race([
       new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -124,11 +127,30 @@ export class Scheduler implements Runner {
     this.#progress.steps++
   }
 
-  /** Sequences that can take a step. Background sequences pause while a foreground sequence can take one. */
+  /** Sequences that can take a step. At a save point, their state is saved first. */
   get #active(): RunningSequence[] {
+    return this.#ready.filter((running) => !this.#isUnsaved(running))
+  }
+
+  /** Sequences that do not pause. Background sequences pause while a foreground sequence does not. */
+  get #ready(): RunningSequence[] {
     const all = this.#slots.running.filter((running) => isUnfinished(running) && !isPaused(running))
     const foreground = all.filter(({ job }) => !job.background)
     return foreground.length > 0 ? foreground : all
+  }
+
+  #isUnsaved({ job, slot, plan, lastToken, savedLength }: RunningSequence): boolean {
+    const hasOutput = lastToken !== undefined
+    return !hasOutput && savedLength !== slot.tokens.length && this.#cache.isSavePoint(job, slot, plan)
+  }
+
+  /** Saves one state. Further sequences at save points wait, so that others decode between two saves. */
+  async #saveNext(): Promise<void> {
+    const next = this.#ready.find((running) => this.#isUnsaved(running))
+    if (!next) return
+    next.savedLength = next.slot.tokens.length
+    await this.#cache.save(next.job, next.slot, next.plan)
+    this.#progress.steps++
   }
 
   /**
@@ -194,7 +216,6 @@ export class Scheduler implements Runner {
     const parts = selected.toSorted((a, b) => a.running.slot.id - b.running.slot.id)
     await this.#step(parts)
     this.#prefillClock.charge(first.running.job, performance.now() - startedAt)
-    for (const { running } of parts) await this.#cache.save(running.job, running.slot, running.plan)
   }
 
   async #step(parts: readonly StepInput[]): Promise<void> {

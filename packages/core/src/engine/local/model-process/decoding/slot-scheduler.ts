@@ -10,6 +10,7 @@ import { FairClock } from './fair-clock.ts'
 import {
   finish,
   type InterruptedSequence,
+  isDecoding,
   isPaused,
   isReady,
   isUnfinished,
@@ -143,7 +144,9 @@ export class SlotScheduler {
   }
 
   async #assignSlots(): Promise<void> {
-    for (;;) {
+    const { transferCount } = this.#cache
+    // Sequences that decode wait for one prompt whose state is loaded, but not for several.
+    while (this.#cache.transferCount === transferCount || !this.#running.some(isDecoding)) {
       const next = selectNextPrompt(this.#queue, this.#shares)
       if (!next) return
       const acquired = this.#acquire(next) ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)
@@ -192,7 +195,6 @@ export class SlotScheduler {
         ? this.#resume(queued, interrupted, acquired)
         : this.#begin(queued, acquired))
       this.#running.push(running)
-      await this.#cache.save(running.job, slot, running.plan)
     } catch (cause) {
       this.#disposeOf(interrupted)
       this.#cache.clear(slot)
@@ -255,6 +257,7 @@ export class SlotScheduler {
       keepsSlotUntil: 0,
       replayedFrom: undefined,
       pinnedUntil: 0,
+      savedLength: 0,
       isFinished: false,
       isSettled: false,
       ...given,

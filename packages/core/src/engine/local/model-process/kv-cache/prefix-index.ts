@@ -78,9 +78,12 @@ export class PrefixIndex<L extends PromptPrefix> {
     this.#entries.clear()
   }
 
-  /** Takes bytes of the size limit for something else. Returns `false` if there is no room. */
-  reserve(sizeBytes: number): boolean {
-    if (!this.#makeRoom(sizeBytes, true)) return false
+  /**
+   * Takes bytes of the size limit for something else. Returns `false` if there is no room.
+   * @param canEvictBreakpoints whether prefixes that are cached for a breakpoint may be evicted
+   */
+  reserve(sizeBytes: number, canEvictBreakpoints = true): boolean {
+    if (!this.#makeRoom(sizeBytes, canEvictBreakpoints)) return false
     this.#reservedBytes += sizeBytes
     return true
   }

@@ -35,6 +35,7 @@ export class PromptCache {
   readonly #slots: Slots
   readonly #snapshots: SnapshotStore | undefined
   readonly #onNativeWork: () => void
+  #transferCount = 0
 
   /**
    * @param snapshots if absent, prompts are cached in slots only
@@ -45,6 +46,11 @@ export class PromptCache {
     this.#slots = new Slots(decoder.sequenceCount, decoder.chunkSize, (id) => decoder.isComplete(id))
     this.#snapshots = snapshots
     this.#onNativeWork = onNativeWork
+  }
+
+  /** Number of states that were saved or loaded. Nothing is decoded meanwhile. */
+  get transferCount(): number {
+    return this.#transferCount
   }
 
   /** Breakpoints of the job, without breakpoints in the first chunk. */
@@ -94,17 +100,24 @@ export class PromptCache {
   }
 
   /**
-   * Saves a snapshot if evaluation has reached a breakpoint. For models that cannot truncate, also saves one
-   * near the end of the prompt.
+   * Whether evaluation has reached a position at which a snapshot is saved: a breakpoint, or for models that
+   * cannot truncate, a position near the end of the prompt.
    */
-  async save(job: GenerationJob, slot: Slot, plan: CachePlan): Promise<void> {
-    const { length } = slot.tokens
-    if (!this.#snapshots || length === 0) return
+  isSavePoint(job: GenerationJob, { tokens: { length } }: Slot, plan: CachePlan): boolean {
+    if (!this.#snapshots || length === 0) return false
     const { chunkSize, canTruncate } = this.#decoder
-    const breakpoint = plan.writes.find((one) => one.length === length)
-    const isSnapshotPoint = !canTruncate && length === snapshotLength(job.prompt.length, chunkSize)
-    if (!breakpoint && !isSnapshotPoint) return
-    await this.#saveSlot(slot, job.tenant, this.#snapshots, breakpoint?.lifetime)
+    return (
+      plan.writes.some((one) => one.length === length) ||
+      (!canTruncate && length === snapshotLength(job.prompt.length, chunkSize))
+    )
+  }
+
+  /** Saves a snapshot at a save point. */
+  async save(job: GenerationJob, slot: Slot, plan: CachePlan): Promise<void> {
+    if (!this.#snapshots) return
+    const { length } = slot.tokens
+    const lifetime = plan.writes.find((one) => one.length === length)?.lifetime
+    await this.#saveSlot(slot, job.tenant, this.#snapshots, lifetime)
     // The new snapshot may not fit, or may have evicted the snapshot of an earlier breakpoint.
     const isLost = ({ length: end }: Breakpoint): boolean =>
       end <= length && !this.#snapshots?.hasPrefix(job.tenant, job.prompt.slice(0, end))
@@ -131,8 +144,8 @@ export class PromptCache {
     const { prompt, maxTokens, isDeterministic } = job
     if (!isDeterministic && !hasPromptLogprobs(job)) return true
     const length = prompt.length + maxTokens
-    const isExact = !isDeterministic || this.#decoder.isRestoreExact(length)
-    return isExact && (this.#snapshots?.canFit(length) ?? false)
+    const isExact = !isDeterministic || this.#isRestoreExact(length)
+    return isExact && (this.#snapshots?.canSave(length) ?? false)
   }
 
   /**
@@ -141,11 +154,11 @@ export class PromptCache {
    */
   async suspend(slot: Slot, { isDeterministic }: GenerationJob): Promise<SuspendedState | undefined> {
     const { tokens, pieceEnds } = slot
-    const isExact = this.#decoder.isRestoreExact(tokens.length)
+    const isExact = this.#isRestoreExact(tokens.length)
     if (!this.#snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
-    const saving = this.#snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file))
-    this.#onNativeWork()
-    const saved = await saving
+    const saved = await this.#runNative(
+      this.#snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file)),
+    )
     if (!saved) return undefined
     const deterministicLength = isExact ? slot.deterministicLength : 0
     const state = { ...saved, tokens, pieceEnds, deterministicLength }
@@ -158,11 +171,10 @@ export class PromptCache {
     const { slot } = acquired
     await this.#saveDisplaced(acquired)
     this.#empty(slot)
-    const loading = this.#snapshots?.resume(state, state.tokens.length, (file) =>
-      this.#decoder.load(slot.id, file),
+    const isLoaded = await this.#runNative(
+      this.#snapshots?.resume(state, state.tokens.length, (file) => this.#decoder.load(slot.id, file)),
     )
-    this.#onNativeWork()
-    if (!(await loading)) {
+    if (!isLoaded) {
       this.#decoder.truncate(slot.id, 0)
       return false
     }
@@ -200,7 +212,7 @@ export class PromptCache {
   }
 
   #cacheableBreakpoints(breakpoints: readonly Breakpoint[]): readonly Breakpoint[] {
-    return breakpoints.filter(({ length }) => this.#snapshots?.canFit(length))
+    return breakpoints.filter(({ length }) => this.#snapshots?.canSave(length))
   }
 
   /**
@@ -230,9 +242,10 @@ export class PromptCache {
   async #restore(slot: Slot, snapshot: Snapshot | undefined): Promise<void> {
     this.#empty(slot)
     if (!snapshot) return
-    const loading = this.#snapshots?.load(snapshot, (file) => this.#decoder.load(slot.id, file))
-    this.#onNativeWork()
-    if (!(await loading)) {
+    const isLoaded = await this.#runNative(
+      this.#snapshots?.load(snapshot, (file) => this.#decoder.load(slot.id, file)),
+    )
+    if (!isLoaded) {
       this.#decoder.truncate(slot.id, 0)
       return
     }
@@ -274,11 +287,20 @@ export class PromptCache {
   ): Promise<void> {
     const { length } = slot.tokens
     const tokens = [...slot.tokens]
-    const isDeterministic = slot.deterministicLength === length && this.#decoder.isRestoreExact(length)
+    const isDeterministic = slot.deterministicLength === length && this.#isRestoreExact(length)
     const state = { tenant, tokens, isDeterministic, pieceEnds: [...slot.pieceEnds], lifetime }
-    const saving = snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file))
+    await this.#runNative(snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file)))
+  }
+
+  /** Waits until a state is saved or loaded. */
+  async #runNative<T>(work: T | Promise<T>): Promise<T> {
+    this.#transferCount++
     this.#onNativeWork()
-    await saving
+    return work
+  }
+
+  #isRestoreExact(length: number): boolean {
+    return length <= this.#decoder.windowSize
   }
 }
 

@@ -1,10 +1,22 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openSnapshotStore, type Snapshot, SnapshotStore, snapshotLength } from './snapshots.ts'
+import { openSnapshotStore } from './open-snapshots.ts'
+import { type Snapshot, SnapshotStore, snapshotLength } from './snapshots.ts'
 import type { StateFile } from './state-files.ts'
 
 let folder: string
@@ -129,7 +141,7 @@ test('a state that exceeds the budget is not saved, and not tried again', async 
 
 test('a snapshot at a breakpoint stays when others need room, and as long as it is used', async () => {
   let clock = 1
-  const snapshots = new SnapshotStore(folder, 300, () => clock)
+  const snapshots = new SnapshotStore(folder, 300, { now: () => clock })
   const minutes = (count: number): void => {
     clock += count * 60_000
   }
@@ -197,6 +209,7 @@ test.each<[string, (file: string) => Promise<void>]>([
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
   const found = snapshots.findLongest(wish(40))
+  await found?.digest
   await spoil(found?.file ?? '')
 
   expect(await load(snapshots, found)).toEqual([false, undefined])
@@ -243,6 +256,187 @@ test.each<[string, (file: string) => Promise<number>]>([
   expect(snapshots.findLongest(wish(40, 100))).toBeUndefined()
   expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, 100])
   expect(readdirSync(folder)).toHaveLength(1)
+})
+
+describe('while the digest of a state is computed', () => {
+  const large = 16 * 2 ** 20
+  /** Writes the file without a turn of the event loop, so that hashing has not begun. */
+  const write = async (file: string): Promise<number> => {
+    writeFileSync(file, Buffer.alloc(large, 1))
+    return large
+  }
+  const turnsUntil = async (done: Promise<unknown>): Promise<number> => {
+    let turns = 0
+    let isDone = false
+    void done.then(() => {
+      isDone = true
+    })
+    for (; !isDone; turns++) await setImmediate()
+    return turns
+  }
+
+  test('the caller goes on, and the event loop turns', async () => {
+    const snapshots = new SnapshotStore(folder, 2 * large)
+
+    await snapshots.save(state(20), write)
+
+    const found = snapshots.findLongest(wish(40)) as Snapshot
+    expect(await turnsUntil(found.digest)).toBeGreaterThan(32)
+    expect(await load(snapshots, found)).toEqual([true, large])
+  })
+
+  test('hashing goes on while the file is written', async () => {
+    let progress = 0
+    const snapshots = new SnapshotStore(folder, 2 * large, { onProgress: () => progress++ })
+    let progressAtEnd = 0
+
+    await snapshots.save(state(20), async (file) => {
+      for (let piece = 0; piece < 4; piece++) {
+        appendFileSync(file, Buffer.alloc(large / 4, piece))
+        while (progress < (piece + 1) * 16) await setImmediate()
+      }
+      progressAtEnd = progress
+      return large
+    })
+
+    expect(progressAtEnd).toBeGreaterThanOrEqual(64)
+    expect(await load(snapshots, snapshots.findLongest(wish(40)))).toEqual([true, large])
+  })
+
+  test('a state is not loaded before it is verified', async () => {
+    const snapshots = new SnapshotStore(folder, 2 * large)
+    await snapshots.save(state(20), write)
+    const found = snapshots.findLongest(wish(40)) as Snapshot
+
+    const loading = load(snapshots, found)
+
+    expect(await turnsUntil(loading)).toBeGreaterThan(32)
+    expect(await loading).toEqual([true, large])
+  })
+
+  test('a snapshot whose file is truncated is dropped', async () => {
+    const snapshots = new SnapshotStore(folder, 2 * large)
+    await snapshots.save(state(20), write)
+    const found = snapshots.findLongest(wish(40)) as Snapshot
+
+    truncateSync(found.file, 100)
+
+    expect(await found.digest).toBeUndefined()
+    expect(snapshots.findLongest(wish(40))).toBeUndefined()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('the next states are saved, and the store is closed', async () => {
+    const snapshots = new SnapshotStore(join(folder, 'private'), 4 * large)
+    for (const first of [100, 200, 300]) await snapshots.save(state(20, first), write)
+    const digests = [100, 200, 300].map((first) => snapshots.findLongest(wish(40, first))?.digest)
+
+    snapshots.close()
+
+    expect(readdirSync(folder)).toEqual([])
+    await Promise.all(digests)
+  })
+})
+
+describe('if the size of states is known', () => {
+  const sizeOf = (length: number): number => 10 * length
+
+  test('a state that exceeds the budget is not written', async () => {
+    const snapshots = new SnapshotStore(folder, 300, { sizeOf })
+    let writes = 0
+    const write = async (file: string): Promise<number> => {
+      writes++
+      return bytes(300)(file)
+    }
+
+    expect([snapshots.canSave(30), snapshots.canSave(31)]).toEqual([true, false])
+    expect(await snapshots.save(state(31), write)).toBe(false)
+    expect(await snapshots.suspend(31, write)).toBeUndefined()
+    expect(await snapshots.save(state(30), write)).toBe(true)
+    expect(writes).toBe(1)
+  })
+
+  test('a state for which snapshots at breakpoints leave no room is not written', async () => {
+    const snapshots = new SnapshotStore(folder, 300, { sizeOf })
+    await snapshots.save({ ...state(20), lifetime: '5m' }, bytes(200))
+
+    expect(await snapshots.save(state(20, 100), () => Promise.reject(new Error('It is written.')))).toBe(
+      false,
+    )
+
+    // The rejection would stop all saves for a time.
+    expect(snapshots.canSave(10)).toBe(true)
+    expect(snapshots.findLongest(wish(40))).toBeDefined()
+  })
+
+  test('room is made before a state is written, so that the files never exceed the budget', async () => {
+    const snapshots = new SnapshotStore(folder, 300, { sizeOf })
+    await snapshots.save(state(20), bytes(200))
+
+    await snapshots.save(state(20, 100), async (file) => {
+      // Its own file is empty.
+      expect(readdirSync(folder).map((name) => statSync(join(folder, name)).size)).toEqual([0])
+      return bytes(200)(file)
+    })
+
+    expect(snapshots.findLongest(wish(40, 100))).toBeDefined()
+    expect(snapshots.sizeBytes).toBe(200)
+  })
+
+  test('a state for which the disk has no space is not written until space is free', async () => {
+    let free = 199
+    let now = 1
+    const reports: unknown[] = []
+    const options = {
+      ...{ sizeOf, now: () => now, measureFree: () => free },
+      onWriteFailure: (failure: unknown) => reports.push(failure),
+    }
+    const snapshots = new SnapshotStore(folder, 300, options)
+    const never = () => Promise.reject(new Error('It is written.'))
+
+    expect(await snapshots.save(state(20), never)).toBe(false)
+    expect(snapshots.canSave(1)).toBe(false)
+    expect(await snapshots.save(state(20), never)).toBe(false)
+    free = 200
+    expect(snapshots.canSave(20)).toBe(true)
+    expect(await snapshots.save(state(20), bytes(200))).toBe(true)
+    expect(reports).toEqual([{ folder, freeBytes: 199 }])
+
+    // After a success, the next failure is reported again.
+    free = 0
+    now += 1_000
+    await snapshots.save(state(20, 100), never)
+    expect(reports).toHaveLength(2)
+  })
+})
+
+test('after a failed write, nothing is written for ten seconds, which is reported once', async () => {
+  let now = 1
+  const reports: unknown[] = []
+  const onWriteFailure = (failure: unknown): void => void reports.push(failure)
+  const snapshots = new SnapshotStore(folder, 1_000, { now: () => now, onWriteFailure })
+  let writes = 0
+  const fail = (): Promise<number> => {
+    writes++
+    return Promise.reject(new Error('ENOSPC'))
+  }
+
+  for (let call = 0; call < 100; call++) {
+    expect(await snapshots.save(state(20, call), fail)).toBe(false)
+    expect(await snapshots.suspend(20, fail)).toBeUndefined()
+  }
+  expect(writes).toBe(1)
+  expect(snapshots.canSave(1)).toBe(false)
+
+  now += 10_000
+  await snapshots.save(state(20), fail)
+  expect(writes).toBe(2)
+  expect(reports).toHaveLength(1)
+
+  now += 10_000
+  expect(await snapshots.save(state(20), bytes(100))).toBe(true)
+  await snapshots.save(state(20, 100), fail)
+  expect(reports).toHaveLength(2)
 })
 
 test('a removed folder is created again, and its states are evaluated again', async () => {
@@ -318,6 +512,7 @@ describe('the state of a suspended sequence', () => {
   test('is not loaded if the file has changed', async () => {
     const snapshots = new SnapshotStore(folder, 1_000)
     const suspended = await snapshots.suspend(20, bytes(100))
+    await suspended?.digest
     await writeFile(suspended?.file ?? '', Buffer.alloc(100, 2))
 
     expect(await resume(snapshots, suspended)).toBe(false)

@@ -2,29 +2,22 @@
  * KV states in files, within one size limit: snapshots, which later prompts reuse, and the states of suspended
  * sequences, which precede them.
  */
-import { mkdtempSync, readdirSync, statfsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Token } from 'node-llama-cpp'
-import { getPidNamespace, isAlive } from '../../ipc/runtime-dir.ts'
 import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
 import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
-import { removePath, type StateFile, StateFiles } from './state-files.ts'
-
-/** Default limit on the total size of all states, in bytes. */
-const defaultMaxBytes = 2 ** 30
-/** Share of the free space that states may use. */
-const freeSpaceShare = 0.25
-/**
- * Minimum space for states on the RAM disk, in bytes. A quarter of Docker's default RAM disk (64 MB) is
- * less.
- */
-const minBytes = 64 * 2 ** 20
-/** Linux's RAM disk, which is often small in containers. */
-const ramDisk = '/dev/shm'
+import { type StateFile, StateFiles, type StateFilesOptions } from './state-files.ts'
 
 export interface Snapshot extends SequenceState, PromptPrefix, StateFile {
   readonly tokens: readonly Token[]
+}
+
+export interface SnapshotStoreOptions extends StateFilesOptions {
+  /**
+   * Size of the state of a sequence of this many tokens, in bytes, or a lower bound of it. @default 0, which
+   * means unknown
+   */
+  readonly sizeOf?: ((length: number) => number) | undefined
 }
 
 /**
@@ -38,20 +31,26 @@ export const snapshotLength = (promptLength: number, chunkSize: number): number 
 export class SnapshotStore {
   readonly #files: StateFiles
   readonly #budgetBytes: number
+  readonly #sizeOf: (length: number) => number
   readonly #prefixes: PrefixIndex<Snapshot>
   /** Files of suspended sequences. */
   readonly #suspended = new Set<string>()
-  /** Length in tokens of the shortest state that exceeded the budget. */
+  /** Length in tokens of the shortest state that exceeded the budget, in spite of its lower bound. */
   #oversizedLength = Number.POSITIVE_INFINITY
 
   /**
    * @param folder private folder for the files, empty or not created yet
-   * @param now clock in ms
+   * @param budgetBytes limit on the total size of all states, also while one is written
    */
-  constructor(folder: string, budgetBytes: number, now?: () => number) {
-    this.#files = new StateFiles(folder)
+  constructor(folder: string, budgetBytes: number, options: SnapshotStoreOptions = {}) {
+    this.#files = new StateFiles(folder, options)
     this.#budgetBytes = Math.floor(budgetBytes)
-    this.#prefixes = new PrefixIndex(this.#budgetBytes, (snapshot) => this.#files.remove(snapshot), now)
+    this.#sizeOf = options.sizeOf ?? (() => 0)
+    this.#prefixes = new PrefixIndex(
+      this.#budgetBytes,
+      (snapshot) => this.#files.remove(snapshot),
+      options.now,
+    )
   }
 
   /** Total size of the snapshots, without suspended states. */
@@ -59,9 +58,14 @@ export class SnapshotStore {
     return this.#prefixes.sizeBytes
   }
 
-  /** Whether a state of this many tokens may fit: no state of this length or shorter was too large so far. */
-  canFit(length: number): boolean {
-    return this.#budgetBytes > 0 && length < this.#oversizedLength
+  /** Whether a state of this many tokens may be saved, as far as is known before it is written. */
+  canSave(length: number): boolean {
+    return (
+      this.#budgetBytes > 0 &&
+      this.#sizeOf(length) <= this.#budgetBytes &&
+      length < this.#oversizedLength &&
+      !this.#files.isPaused
+    )
   }
 
   /** Finds the longest snapshot that the prompt can continue. At least one prompt token comes after it. */
@@ -107,7 +111,8 @@ export class SnapshotStore {
   }
 
   /**
-   * Saves a state. Never throws, since a state that cannot be saved can be evaluated again.
+   * Saves a state. Never throws, since a state that cannot be saved can be evaluated again. The digest of the
+   * file is computed later, while other code runs.
    * @param write saves the state to the file and returns its size in bytes
    * @returns whether the state is cached
    */
@@ -118,12 +123,16 @@ export class SnapshotStore {
       this.#prefixes.renew(existing, state.lifetime)
       return true
     }
-    const written = await this.#write(tokens.length, write)
-    if (!written) return false
     const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
-    if (this.#prefixes.add({ ...state, lifetime, ...written })) return true
-    this.#files.remove(written)
-    return false
+    const written = await this.#write(tokens.length, lifetime !== undefined, write)
+    if (!written) return false
+    const snapshot = { ...state, lifetime, ...written }
+    if (!this.#prefixes.add(snapshot)) {
+      this.#files.remove(written)
+      return false
+    }
+    void written.digest.then((digest) => digest ?? this.#prefixes.delete(snapshot))
+    return true
   }
 
   /**
@@ -144,7 +153,7 @@ export class SnapshotStore {
    * @param length number of tokens of the state
    */
   async suspend(length: number, write: (file: string) => Promise<number>): Promise<StateFile | undefined> {
-    const written = await this.#write(length, write)
+    const written = await this.#write(length, true, write)
     if (!written) return undefined
     if (!this.#prefixes.reserve(written.sizeBytes)) {
       this.#files.remove(written)
@@ -178,10 +187,20 @@ export class SnapshotStore {
     this.#files.removeAll()
   }
 
-  /** Never rejects. Returns `undefined` if the state is too large or cannot be written. */
-  async #write(length: number, write: (file: string) => Promise<number>): Promise<StateFile | undefined> {
-    if (!this.canFit(length)) return undefined
-    const written = await this.#files.write(write).catch(() => undefined)
+  /**
+   * Writes a state, after it has made room for it. Never rejects. Returns `undefined` if there is no room or the
+   * disk is full.
+   * @param canEvictBreakpoints whether snapshots at breakpoints may be evicted
+   */
+  async #write(
+    length: number,
+    canEvictBreakpoints: boolean,
+    write: (file: string) => Promise<number>,
+  ): Promise<StateFile | undefined> {
+    const expectedBytes = this.#sizeOf(length)
+    if (!this.canSave(length) || !this.#prefixes.reserve(expectedBytes, canEvictBreakpoints)) return undefined
+    const written = await this.#files.write(expectedBytes, write)
+    this.#prefixes.release(expectedBytes)
     if (!written || written.sizeBytes <= this.#budgetBytes) return written
     this.#oversizedLength = length
     this.#files.remove(written)
@@ -192,62 +211,3 @@ export class SnapshotStore {
 const isAsGoodAs = (one: SequenceState, other: SequenceState): boolean =>
   (one.lifetime !== undefined || other.lifetime === undefined) &&
   (!other.isDeterministic || (one.isDeterministic && `${one.pieceEnds}` === `${other.pieceEnds}`))
-
-/**
- * Opens a store on the RAM disk if that has enough room, else in the folder of this process.
- * @param processFolder private folder of this process, which the app removes after a crash
- * @param maxBytes limit on the total size of all states
- */
-export function openSnapshotStore(processFolder: string, maxBytes = defaultMaxBytes): SnapshotStore {
-  removeOrphans()
-  const ramDiskBytes = Math.min(measureFreeSpace(ramDisk), process.availableMemory()) * freeSpaceShare
-  if (ramDiskBytes >= Math.min(maxBytes, minBytes)) {
-    try {
-      return new SnapshotStore(
-        mkdtempSync(join(ramDisk, `modelmount-${process.pid}-${pidNamespaceDigits()}-`)),
-        Math.min(maxBytes, ramDiskBytes),
-      )
-    } catch {
-      // The RAM disk is not writable.
-    }
-  }
-  return new SnapshotStore(
-    join(processFolder, 'snapshots'),
-    Math.min(maxBytes, measureFreeSpace(processFolder) * freeSpaceShare),
-  )
-}
-
-/** Removes folders that killed processes have left on the RAM disk. */
-function removeOrphans(): void {
-  for (const name of listFiles(ramDisk)) {
-    const [, pid, owner = pidNamespaceDigits()] = /^modelmount-(\d+)-(?:(\d+)-)?/.exec(name) ?? []
-    // Containers may share the RAM disk, but each container has its own process ids.
-    if (
-      pid !== undefined &&
-      owner === pidNamespaceDigits() &&
-      !isAlive({ processId: Number(pid), namespace: getPidNamespace() })
-    )
-      removePath(join(ramDisk, name))
-  }
-}
-
-/** PID namespace of this process, reduced to its digits for folder names. */
-const pidNamespaceDigits = (): string => getPidNamespace().replace(/\D/g, '') || '0'
-
-function listFiles(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
-}
-
-/** Free space of a disk, in bytes. */
-function measureFreeSpace(folder: string): number {
-  try {
-    const { bavail, bsize } = statfsSync(folder)
-    return bavail * bsize
-  } catch {
-    return 0
-  }
-}

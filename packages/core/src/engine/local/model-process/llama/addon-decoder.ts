@@ -40,12 +40,16 @@ export function openDecoder(
 class AddonDecoder implements Decoder {
   readonly sequenceCount: number
   readonly canTruncate: boolean
+  /**
+   * Cells of the KV cache outside the attention window are not saved. Cells inside are restored in another
+   * order.
+   */
+  readonly windowSize: number
   readonly chunksAtOnce: number
   chunkSize: number
   readonly #addon: Addon
   readonly #model: LlamaModel
   readonly #contextSize: number
-  readonly #windowSize: number
   readonly #canPad: boolean
   readonly #deterministicThreads: number
   #threads: { readonly decode: number; readonly prefill: number } | undefined
@@ -66,7 +70,7 @@ class AddonDecoder implements Decoder {
     this.#addon = addon
     this.#model = model
     this.#contextSize = contextSize
-    this.#windowSize = swaSize ?? Number.POSITIVE_INFINITY
+    this.windowSize = swaSize ?? Number.POSITIVE_INFINITY
     this.#canPad = flashAttention && this.canTruncate && gpu === false && chunkSize === padding.rows
     // Leaves cores for a second busy model. With more threads than cores, a step takes twenty times as long.
     this.#deterministicThreads = Math.min(idealThreads, coresPerProcess(2))
@@ -109,14 +113,6 @@ class AddonDecoder implements Decoder {
 
   save(sequence: number, tokens: readonly Token[], file: string): Promise<number> {
     return this.#addon.context.saveSequenceStateToFile(file, sequence, Uint32Array.from(tokens))
-  }
-
-  /**
-   * Cells of the KV cache outside the attention window are not saved. Cells inside are restored in another
-   * order.
-   */
-  isRestoreExact(length: number): boolean {
-    return length <= this.#windowSize
   }
 
   async load(sequence: number, file: string): Promise<number> {

@@ -1,9 +1,14 @@
 /** Opens a generative model: its context, decoder and scheduler. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Llama, LlamaContext, LlamaModel } from 'node-llama-cpp'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
+import type { Decoder } from '../decoding/decoder.ts'
 import { Scheduler } from '../decoding/scheduler.ts'
 import { SequentialRunner } from '../decoding/sequential-runner.ts'
-import { openSnapshotStore, type SnapshotStore } from '../kv-cache/snapshots.ts'
+import { openSnapshotStore } from '../kv-cache/open-snapshots.ts'
+import type { SnapshotStore } from '../kv-cache/snapshots.ts'
+import { measureStateSize } from '../kv-cache/state-size.ts'
 import type { ModelBackend, StepCounter } from '../model.ts'
 import { calibrate, defaultStepMs, listThreadCandidates } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
@@ -19,12 +24,16 @@ interface LlamaModelHandles {
   readonly plan: LoadPlan
 }
 
-/** @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time */
+/**
+ * @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time
+ * @param warn reports problems to the app's log
+ */
 export async function openGenerativeModel(
   { library, llama, model, plan }: LlamaModelHandles,
   config: ProcessConfig,
   progress: StepCounter,
   open: typeof openDecoder,
+  warn: (message: string) => void,
 ): Promise<ModelBackend> {
   const context = await createContext(library, model, plan, config)
   const common = { compileGrammar: createGrammarCompiler(library, llama, model), pooling: undefined }
@@ -52,7 +61,7 @@ export async function openGenerativeModel(
     ...common,
     parallel: plan.parallel,
     stepMs: best.stepMs,
-    runner: new Scheduler(decoder, progress, openProcessSnapshots(config)),
+    runner: new Scheduler(decoder, progress, await openProcessSnapshots(decoder, config, progress, warn)),
     limitThreads,
   }
 }
@@ -76,8 +85,23 @@ function createContext(
   })
 }
 
-function openProcessSnapshots({ folder, promptCacheBytes }: ProcessConfig): SnapshotStore {
-  const snapshots = openSnapshotStore(folder, promptCacheBytes)
+async function openProcessSnapshots(
+  decoder: Decoder,
+  { folder, promptCacheBytes, modelName }: ProcessConfig,
+  progress: StepCounter,
+  warn: (message: string) => void,
+): Promise<SnapshotStore> {
+  const file = join(folder, 'state-size')
+  const sizeOf = await measureStateSize(decoder, file)
+  rmSync(file, { force: true })
+  const snapshots = openSnapshotStore(folder, promptCacheBytes, {
+    sizeOf,
+    onProgress: () => progress.steps++,
+    onWriteFailure: ({ folder, freeBytes }) =>
+      warn(
+        `The prompt cache of the model "${modelName}" could not write to ${folder}, where ${Math.round(freeBytes / 1e6)} MB are free. Until it can, prompts that are not in a slot are evaluated again.`,
+      ),
+  })
   process.once('exit', () => snapshots.close())
   return snapshots
 }

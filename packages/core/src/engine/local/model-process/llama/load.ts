@@ -21,12 +21,14 @@ const chunkSizes = { cpu: minChunkSize, gpu: 512 }
  * Loads a model file. With little memory, the model decodes fewer sequences in parallel.
  * @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time
  * @param memory shares memory with other processes. Without it, the model may use all free memory
+ * @param warn reports problems after the load to the app's log
  */
 export async function loadModel(
   config: ProcessConfig,
   progress: StepCounter,
   open: typeof openDecoder = openDecoder,
   memory: MemoryBroker = unreservedMemory,
+  warn: (message: string) => void = () => {},
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
   try {
@@ -50,7 +52,7 @@ export async function loadModel(
     const kind = detectModelTask(model.fileInsights)
     const backend =
       kind === 'generate'
-        ? await openGenerativeModel({ library, llama, model, plan }, config, progress, open)
+        ? await openGenerativeModel({ library, llama, model, plan }, config, progress, open, warn)
         : await openPoolingModel(model, plan, config, kind)
     const { contextSize, need, mappedBytes, notes } = plan
     return {

@@ -16,7 +16,7 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
     chunksAtOnce: 1,
     isComplete: () => true,
     save: async () => 0,
-    isRestoreExact: () => true,
+    windowSize: Number.POSITIVE_INFINITY,
     load: async () => 0,
     async decode([piece]: readonly BatchEntry[]) {
       const { position, tokens } = piece as BatchEntry
