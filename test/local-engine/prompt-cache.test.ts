@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path'
 import { type Caller, createLlm, type GenerateResult, type Llm } from '@modelmount/core'
 import type { CacheLifetime, Message, Part, Tool } from '@modelmount/core/engine'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { type Clocked, openClocked } from '../support/clocked.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { cached, type Marked, message, notes, part, readMarked } from '../support/marked.ts'
@@ -471,13 +471,26 @@ describe('a model with one slot, which restores KV states from files', () => {
   })
 
   test('on a full disk the final usage reports no cache write, and with room again the next call writes', async () => {
-    symlinkSync('/dev/full', join(folder, 'unfinished'))
+    const names = Array.from({ length: 1_000 }, (_, number) => join(folder, String(number)))
+    const unused = names.filter((name) => !existsSync(name))
+    for (const name of unused) symlinkSync('/dev/full', name)
     const full = await write('full', 1)
-    const again = await write('full', 1)
+    const paused = await write('full', 1)
+    for (const name of unused) rmSync(name, { force: true })
+    // After a failed write, nothing is written for ten seconds.
+    const again = await vi.waitFor(
+      async () => {
+        const again = await write('full', 1)
+        expect(again.plan.cacheWriteTokens['5m']).toBeGreaterThan(0)
+        return again
+      },
+      { timeout: 20_000, interval: 500 },
+    )
     const warm = await ask('full', asked(1))
 
     expect(full.plan.cacheWriteTokens['5m']).toBeGreaterThan(200)
     expect(cached(full)).toEqual([0, 0, 0])
+    expect(paused.plan.cacheWriteTokens['5m']).toBe(0)
     expect(cached(again)).toEqual([0, full.plan.cacheWriteTokens['5m'], 0])
     expect(cached(warm)).toEqual([cached(again)[1], 0, 0])
   })

@@ -1,0 +1,143 @@
+/**
+ * Found by a measurement of this project: when prompts displaced saved states of 3,000 tokens, every stream stopped
+ * until all states were written and hashed, one after the other.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { GenerateEvent } from '../../../packages/core/src/engine/events.ts'
+import type { Decoder } from '../../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
+import { Scheduler } from '../../../packages/core/src/engine/local/model-process/decoding/scheduler.ts'
+import { SnapshotStore } from '../../../packages/core/src/engine/local/model-process/kv-cache/snapshots.ts'
+import { openDecoder } from '../../../packages/core/src/engine/local/model-process/llama/addon-decoder.ts'
+import { loadModel } from '../../../packages/core/src/engine/local/model-process/llama/load.ts'
+import type { RuntimeModel } from '../../../packages/core/src/engine/local/model-process/model.ts'
+import { runRequest } from '../../../packages/core/src/engine/local/model-process/run-request.ts'
+import { config, surroundings } from '../../support/bindings.ts'
+import { noiseModel } from '../../support/models.ts'
+
+const streamCount = 4
+const stateCount = 8
+const stateTokens = 3_000
+
+let folder: string
+let model: RuntimeModel
+let snapshots: SnapshotStore
+const progress = { steps: 0 }
+/** Steps, states that were saved or loaded, and slices of files that were hashed. */
+const order: ('decode' | 'prefill' | 'save' | 'load' | 'slice')[] = []
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'incident-'))
+  let decoder: Decoder | undefined
+  const load = { modelPath: noiseModel, contextSize: 4_096, parallel: streamCount + stateCount }
+  const loaded = await loadModel({ ...config, ...load, folder }, progress, (...parts) => {
+    decoder = openDecoder(...parts)
+    return decoder
+  })
+  if (!decoder) throw new Error('The internals of node-llama-cpp have changed.')
+  record(decoder)
+  snapshots = new SnapshotStore(join(folder, 'states'), 2 ** 30, { onProgress: () => order.push('slice') })
+  model = { ...loaded, runner: new Scheduler(decoder, progress, snapshots) }
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function record(decoder: Decoder): void {
+  const decode = decoder.decode.bind(decoder)
+  const save = decoder.save.bind(decoder)
+  const load = decoder.load.bind(decoder)
+  decoder.decode = (entries) => {
+    order.push(entries.every(({ tokens }) => tokens.length === 1) ? 'decode' : 'prefill')
+    return decode(entries)
+  }
+  decoder.save = async (...given) => {
+    const saved = await save(...given)
+    order.push('save')
+    return saved
+  }
+  decoder.load = async (...given) => {
+    order.push('load')
+    return load(...given)
+  }
+}
+
+interface Asked {
+  readonly tenant: string
+  readonly maxTokens: number
+  readonly signal?: AbortSignal
+  readonly onText?: () => void
+}
+
+async function ask(text: string, { tenant, maxTokens, onText, signal }: Asked): Promise<GenerateEvent> {
+  const events: GenerateEvent[] = []
+  await runRequest(
+    {
+      model: 'tiny',
+      input: { kind: 'text', prompt: [text], template: false },
+      maxTokens,
+      sampling: { temperature: 0, ignoreEos: true },
+    },
+    {
+      ...{ model, ...surroundings, progress, tenant, weight: 1, background: false },
+      signal: signal ?? new AbortController().signal,
+    },
+    (event) => {
+      events.push(event)
+      if (event.type === 'text') onText?.()
+    },
+  )
+  return events.at(-1) as GenerateEvent
+}
+
+/** Runs four streams while the callback runs. */
+async function besideStreams(callback: () => Promise<void>): Promise<void> {
+  const leaving = new AbortController()
+  let begun = 0
+  const streams = Array.from({ length: streamCount }, (_, index) =>
+    ask(`Stream ${index}:`, {
+      ...{ tenant: 'streams', maxTokens: 4_000, signal: leaving.signal },
+      onText: () => begun++,
+    }),
+  )
+  while (begun < 4 * streamCount) await setImmediate()
+  await callback()
+  leaving.abort()
+  await Promise.all(streams)
+  await model.runner.whenIdle()
+}
+
+const longText = (index: number): string => `${index} ${'word '.repeat(stateTokens)}`
+const askAll = (textOf: (index: number) => string, tenant: string, maxTokens: number) =>
+  Promise.all(
+    Array.from({ length: stateCount }, (_, index) =>
+      ask(textOf(index), { tenant: `${tenant} ${index}`, maxTokens }),
+    ),
+  )
+
+test('eight prompts whose states are saved and loaded stop four streams for one of them at a time', async () => {
+  const ends = await askAll(longText, 'long', 1)
+  for (const end of ends)
+    expect(end).toMatchObject({ usage: { inputTokens: expect.closeTo(stateTokens, -2.5) } })
+  let reused: readonly GenerateEvent[] = []
+
+  await besideStreams(async () => {
+    order.length = 0
+    await askAll((index) => `Short ${index}`, 'short', 40)
+    reused = await askAll(longText, 'long', 40)
+  })
+
+  const count = (kind: string) => order.filter((one) => one === kind).length
+  expect([count('save'), count('load')]).toEqual([stateCount, stateCount])
+  const between = order.join(' ').split('decode')
+  const transfers = between.map((part) => part.match(/save|load/g)?.length ?? 0)
+  expect(Math.max(...transfers)).toBe(1)
+  // A file is hashed while the model computes, not before it continues.
+  const slicesPerFile = Math.ceil(snapshots.sizeBytes / stateCount / 2 ** 18)
+  expect(slicesPerFile).toBeGreaterThan(2)
+  expect(count('slice')).toBeGreaterThanOrEqual(2 * stateCount * slicesPerFile)
+  expect(order.join(' ')).not.toMatch(/save slice slice/)
+  for (const end of reused)
+    expect(end).toMatchObject({ usage: { reusedTokens: expect.closeTo(stateTokens, -2.5) } })
+})
