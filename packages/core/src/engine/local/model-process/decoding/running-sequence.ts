@@ -78,10 +78,6 @@ export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFin
 export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
   lastToken !== undefined && job.isBackpressured?.() === true
 
-/** Whether the sequence takes part in decode steps. */
-export const isDecoding = (running: RunningSequence): boolean =>
-  running.lastToken !== undefined && isUnfinished(running) && !isPaused(running)
-
 /**
  * Whether no other sequence may share its decode steps. Kernels for several rows sum in another order than
  * kernels for one row. This can change a sampled token.

@@ -17,8 +17,6 @@ import { maxRowsOf, selectPrefill } from './prefill-plan.ts'
 import {
   finish,
   isDecodedAlone,
-  isDecoding,
-  isPaused,
   isShortPrefill,
   isUnfinished,
   type QueuedPrompt,
@@ -91,15 +89,14 @@ export class Scheduler implements Runner {
     this.#slots.startClock()
     for (;;) {
       this.#isWoken = false
-      const { transferCount } = this.#cache
       await this.#slots.update()
       // A job may have arrived while a slot was prepared.
       if (this.#slots.isIdle) break
-      if (this.#ready.length === 0) {
+      if (this.#slots.ready.length === 0) {
         await this.#waitForReaders()
         continue
       }
-      if (this.#cache.transferCount === transferCount || !this.#ready.some(isDecoding)) await this.#saveNext()
+      await this.#saveNext()
       if (!this.#prefersPrefill) await this.#decode()
       await this.#prefill()
     }
@@ -115,7 +112,7 @@ export class Scheduler implements Runner {
     const hasChanged = ({ job }: QueuedPrompt): boolean => job.signal.aborted
     const { running, queue } = this.#slots
     if (running.some((one) => !isUnfinished(one) || hasChanged(one))) return
-    if (this.#isWoken || queue.some(hasChanged) || this.#ready.length > 0) return
+    if (this.#isWoken || queue.some(hasChanged) || this.#slots.ready.length > 0) return
     await Promise.race([
       new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -129,14 +126,7 @@ export class Scheduler implements Runner {
 
   /** Sequences that can take a step. At a save point, their state is saved first. */
   get #active(): RunningSequence[] {
-    return this.#ready.filter((running) => !this.#isUnsaved(running))
-  }
-
-  /** Sequences that do not pause. Background sequences pause while a foreground sequence does not. */
-  get #ready(): RunningSequence[] {
-    const all = this.#slots.running.filter((running) => isUnfinished(running) && !isPaused(running))
-    const foreground = all.filter(({ job }) => !job.background)
-    return foreground.length > 0 ? foreground : all
+    return this.#slots.ready.filter((running) => !this.#isUnsaved(running))
   }
 
   #isUnsaved({ job, slot, plan, lastToken, savedLength }: RunningSequence): boolean {
@@ -146,8 +136,8 @@ export class Scheduler implements Runner {
 
   /** Saves one state. Further sequences at save points wait, so that others decode between two saves. */
   async #saveNext(): Promise<void> {
-    const next = this.#ready.find((running) => this.#isUnsaved(running))
-    if (!next) return
+    const next = this.#slots.ready.find((running) => this.#isUnsaved(running))
+    if (!next || !this.#slots.mayTransfer) return
     next.savedLength = next.slot.tokens.length
     await this.#cache.save(next.job, next.slot, next.plan)
     this.#progress.steps++

@@ -10,7 +10,6 @@ import { FairClock } from './fair-clock.ts'
 import {
   finish,
   type InterruptedSequence,
-  isDecoding,
   isPaused,
   isReady,
   isUnfinished,
@@ -66,6 +65,24 @@ export class SlotScheduler {
 
   get running(): readonly RunningSequence[] {
     return this.#running
+  }
+
+  /** Sequences that do not pause. Background sequences pause while a foreground sequence does not. */
+  get ready(): readonly RunningSequence[] {
+    const all = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
+    const foreground = all.filter(({ job }) => !job.background)
+    return foreground.length > 0 ? foreground : all
+  }
+
+  /**
+   * Whether a state may be saved or loaded, which stops all sequences: each that decodes has taken a step since
+   * the last time.
+   */
+  get mayTransfer(): boolean {
+    const { transferredAt } = this.#cache
+    return this.ready.every(
+      ({ lastToken, sampledAt }) => lastToken === undefined || sampledAt > transferredAt,
+    )
   }
 
   get isIdle(): boolean {
@@ -144,9 +161,7 @@ export class SlotScheduler {
   }
 
   async #assignSlots(): Promise<void> {
-    const { transferCount } = this.#cache
-    // Sequences that decode wait for one prompt whose state is loaded, but not for several.
-    while (this.#cache.transferCount === transferCount || !this.#running.some(isDecoding)) {
+    while (this.mayTransfer) {
       const next = selectNextPrompt(this.#queue, this.#shares)
       if (!next) return
       const acquired = this.#acquire(next) ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)

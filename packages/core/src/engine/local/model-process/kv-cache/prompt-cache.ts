@@ -35,7 +35,7 @@ export class PromptCache {
   readonly #slots: Slots
   readonly #snapshots: SnapshotStore | undefined
   readonly #onNativeWork: () => void
-  #transferCount = 0
+  #transferredAt = 0
 
   /**
    * @param snapshots if absent, prompts are cached in slots only
@@ -48,9 +48,9 @@ export class PromptCache {
     this.#onNativeWork = onNativeWork
   }
 
-  /** Number of states that were saved or loaded. Nothing is decoded meanwhile. */
-  get transferCount(): number {
-    return this.#transferCount
+  /** Time at which a state was last saved or loaded, in ms. Nothing is decoded meanwhile. */
+  get transferredAt(): number {
+    return this.#transferredAt
   }
 
   /** Breakpoints of the job, without breakpoints in the first chunk. */
@@ -294,9 +294,12 @@ export class PromptCache {
 
   /** Waits until a state is saved or loaded. */
   async #runNative<T>(work: T | Promise<T>): Promise<T> {
-    this.#transferCount++
     this.#onNativeWork()
-    return work
+    try {
+      return await work
+    } finally {
+      this.#transferredAt = performance.now()
+    }
   }
 
   #isRestoreExact(length: number): boolean {
