@@ -26,7 +26,7 @@ const model = basename(options.model, '.gguf')
 const [streams, states, tokens, own, rounds] = ['streams', 'states', 'tokens', 'own', 'rounds'].map((name) =>
   Number(options[name]),
 )
-const streamTokens = 1_000
+const streamTokens = tokens + 1_000
 /** How long the streams run before and after the calls, in ms. */
 const marginMs = 500
 const known = 'river stone cloud table window engine number paper green yellow garden bridge market'.split(
@@ -37,7 +37,7 @@ const signal = new AbortController().signal
 const llm = await createLlm({
   models: dirname(options.model),
   local: {
-    contextSize: tokens + streamTokens + 256,
+    contextSize: streamTokens + 256,
     parallel: streams + states,
     threads: Number(options.threads),
     promptCache: '2gb',

@@ -393,6 +393,7 @@ const bytesIn = (folder: string): number =>
 describe('a model with one slot, which restores KV states from files', () => {
   let llm: Llm
   let folder: string
+  const warnings: string[] = []
   const ask = (caller: string, messages: readonly Message[]): Promise<Marked> =>
     askOf(llm, messages, { caller })
   const asked = (first: number, question = 'Hello'): Message[] => [
@@ -401,7 +402,8 @@ describe('a model with one slot, which restores KV states from files', () => {
   ]
 
   beforeAll(async () => {
-    llm = await createLlm({ models, local: { contextSize: 2048, parallel: 1 } })
+    const logger = { warn: (_: object, message: string) => warnings.push(message), error: () => {} }
+    llm = await createLlm({ models, logger, local: { contextSize: 2048, parallel: 1 } })
     await llm.load('tiny')
   })
   afterAll(() => llm.close())
@@ -490,6 +492,11 @@ describe('a model with one slot, which restores KV states from files', () => {
 
     expect(full.plan.cacheWriteTokens['5m']).toBeGreaterThan(200)
     expect(cached(full)).toEqual([0, 0, 0])
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^The prompt cache of the model "tiny:latest" could not write to .*, where \d+ MB are free\./,
+      ),
+    ])
     expect(paused.plan.cacheWriteTokens['5m']).toBe(0)
     expect(cached(again)).toEqual([0, full.plan.cacheWriteTokens['5m'], 0])
     expect(cached(warm)).toEqual([cached(again)[1], 0, 0])

@@ -22,14 +22,13 @@ function createWorld(options: Parameters<typeof fakeDecoder>[0] = {}) {
   const decoder = fakeDecoder({ sequenceCount: streamCount + 4, ...options })
   const progress = { steps: 0 }
   const all = new Scheduler(decoder, progress, new SnapshotStore(folder, 1_000_000))
-  /** Decode steps of the streams, saves and loads, in order. */
-  const order: ('decode' | 'save' | 'load')[] = []
+  /** Decode steps with the streams that are in them, saves and loads, in order. */
+  const order: ('save' | 'load' | readonly number[])[] = []
   /** Values of the step counter after each save. */
   const counted: number[] = []
   const { decode, save, load } = decoder
   decoder.decode = (entries) => {
-    if (entries.some(({ sequence, tokens }) => sequence < streamCount && tokens.length === 1))
-      order.push('decode')
+    order.push(entries.filter(({ tokens }) => tokens.length === 1).map(({ sequence }) => sequence))
     return decode(entries)
   }
   decoder.save = async (...given) => {
@@ -81,14 +80,18 @@ function createWorld(options: Parameters<typeof fakeDecoder>[0] = {}) {
   }
 }
 
-/** The greatest number of saves and loads between two decode steps of the streams. */
-const longestRun = (order: readonly string[]): number =>
-  Math.max(
-    ...order
-      .join(' ')
-      .split('decode')
-      .map((part) => part.split(' ').filter((one) => one !== '').length),
-  )
+/** The greatest number of saves and loads between two steps of one stream. */
+function longestRun(order: readonly ('save' | 'load' | readonly number[])[]): number {
+  let longest = 0
+  for (let stream = 0; stream < streamCount; stream++) {
+    let count = 0
+    for (const one of order) {
+      count = typeof one === 'string' ? count + 1 : one.includes(stream) ? 0 : count
+      longest = Math.max(longest, count)
+    }
+  }
+  return longest
+}
 
 test('streams decode between the saves of prompts that reach their breakpoints in one step', async () => {
   const { order, run, beside } = createWorld()
