@@ -1,6 +1,6 @@
 /** The entry point `@modelmount/core` for host apps. */
 export type { AccessOptions } from './accounts/auth/access.ts'
-export type { Caller, Scope, Tier } from './accounts/auth/caller.ts'
+export type { Caller, Scope } from './accounts/auth/caller.ts'
 export type { ApiKey, Keys, KeyWithSecret } from './accounts/keys/keys.ts'
 export type { LimitRequest } from './accounts/keys/limit-requests.ts'
 export type { KeyChanges, KeySettings } from './accounts/keys/settings.ts'
