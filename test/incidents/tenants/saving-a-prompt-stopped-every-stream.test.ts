@@ -16,6 +16,7 @@ import { loadModel } from '../../../packages/core/src/engine/local/model-process
 import type { RuntimeModel } from '../../../packages/core/src/engine/local/model-process/model.ts'
 import { runRequest } from '../../../packages/core/src/engine/local/model-process/run-request.ts'
 import { config, surroundings } from '../../support/bindings.ts'
+import { budgetOf } from '../../support/budgets.ts'
 import { noiseModel } from '../../support/models.ts'
 
 const streamCount = 4
@@ -70,7 +71,10 @@ interface Asked {
   readonly onText?: () => void
 }
 
-async function ask(text: string, { tenant, maxTokens, onText, signal }: Asked): Promise<GenerateEvent> {
+async function ask(
+  text: string,
+  { tenant, maxTokens, onText, signal = new AbortController().signal }: Asked,
+): Promise<GenerateEvent> {
   const events: GenerateEvent[] = []
   await runRequest(
     {
@@ -81,7 +85,7 @@ async function ask(text: string, { tenant, maxTokens, onText, signal }: Asked): 
     },
     {
       ...{ model, ...surroundings, progress, tenant, weight: 1, background: false },
-      signal: signal ?? new AbortController().signal,
+      ...{ budget: budgetOf({ tenant, signal }), signal },
     },
     (event) => {
       events.push(event)
