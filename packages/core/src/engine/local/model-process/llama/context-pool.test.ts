@@ -54,7 +54,19 @@ test('a context is not created before it is needed', async () => {
   expect(made).toBe(0)
 })
 
-test('the tenant with the fewest active texts is next, then the first to arrive', async () => {
+test('with one context, a tenant does not wait for all texts of another one', async () => {
+  const { inside, enter, leave } = crowd(pool(1))
+  for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
+  await setImmediate()
+  for (const name of ['b1', 'b2']) void enter(name, { tenant: 'bob' })
+
+  await leave('a1')
+
+  expect(inside).toEqual(['b1'])
+  for (const name of ['b1', 'b2', 'a2', 'a3', 'a4', 'b2']) await leave(name)
+})
+
+test('the tenant with the fewest active texts is next, then the one that has used contexts for less time', async () => {
   const { inside, enter, leave } = crowd(pool(2))
   for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
   void enter('b1', { tenant: 'bob' })
@@ -64,9 +76,9 @@ test('the tenant with the fewest active texts is next, then the first to arrive'
   await leave('a1')
   expect(inside).toEqual(['a2', 'b1'])
   await leave('a2')
-  expect(inside).toEqual(['b1', 'a3'])
+  expect(inside).toEqual(['b1', 'c1'])
   await leave('b1')
-  expect(inside).toEqual(['a3', 'c1'])
+  expect(inside).toEqual(['c1', 'a3'])
 })
 
 test('background texts run while no foreground text is active or waits', async () => {

@@ -1,6 +1,7 @@
 /** Pool of contexts that each evaluate one text at a time. Contexts are created when needed. */
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import type { EngineCall } from '../../../engine.ts'
+import { FairClock } from '../decoding/fair-clock.ts'
 
 type PoolCaller = Required<Pick<EngineCall, 'signal' | 'tenant' | 'weight' | 'background'>>
 
@@ -15,6 +16,8 @@ export class ContextPool<Context> {
     admit: (caller) => this.#active.push(caller),
   })
   readonly #active: PoolCaller[] = []
+  /** Time for which each tenant has used contexts. */
+  readonly #clock = new FairClock()
   #idleCallbacks: (() => void)[] = []
 
   /** @param maxContexts maximum number of contexts, including `first` */
@@ -41,12 +44,14 @@ export class ContextPool<Context> {
   async run<T>(caller: PoolCaller, task: (context: Context) => Promise<T>): Promise<T | undefined> {
     if (!(await this.#queue.wait(caller, caller.signal))) return undefined
     let context: Context | undefined
+    const startedAt = performance.now()
     try {
       context = this.#idle.pop() ?? (await this.#createContext())
       if (context !== undefined) return await task(context)
     } finally {
       if (context !== undefined) this.#idle.push(context)
       this.#active.splice(this.#active.indexOf(caller), 1)
+      this.#clock.charge(caller, performance.now() - startedAt)
       this.#queue.pump()
       if (this.#active.length === 0) for (const resolve of this.#idleCallbacks.splice(0)) resolve()
     }
@@ -70,17 +75,21 @@ export class ContextPool<Context> {
   }
 
   /**
-   * Picks the oldest text of the tenant with the fewest active texts, relative to its weight. Background texts
-   * run only while no foreground text is active or waits.
+   * Picks the oldest text of the tenant with the fewest active texts, relative to its weight. Of several such
+   * tenants, the one that has used contexts for less time is next. Background texts run only while no foreground
+   * text is active or waits.
    */
   #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
     if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined
-    const rankOf = ({ tenant, weight }: PoolCaller): number =>
+    this.#clock.setCompetitors([...this.#active, ...waiting].map(({ tenant }) => tenant))
+    const countActive = ({ tenant, weight }: PoolCaller): number =>
       this.#active.filter((caller) => caller.tenant === tenant).length / weight
+    const compare = (a: PoolCaller, b: PoolCaller): number =>
+      countActive(a) - countActive(b) || this.#clock.timeOf(a.tenant) - this.#clock.timeOf(b.tenant)
     const foreground = waiting.filter(({ background }) => !background)
     const isForegroundBusy = foreground.length > 0 || this.#active.some(({ background }) => !background)
     return (isForegroundBusy ? foreground : waiting).reduce<PoolCaller | undefined>(
-      (best, one) => (best && rankOf(best) <= rankOf(one) ? best : one),
+      (best, one) => (best && compare(best, one) <= 0 ? best : one),
       undefined,
     )
   }
