@@ -24,7 +24,11 @@ interface App {
 }
 
 async function start(reloadCooldown: '1h' | '1s'): Promise<App> {
-  const llm = await createLlm({ models, auth: 'host', local: { contextSize, reloadCooldown } })
+  const llm = await createLlm({
+    models,
+    auth: 'host',
+    local: { contextSize, maxContextSize: 4_096, reloadCooldown },
+  })
   const authenticate = ({ headers }: { headers: NodeJS.Dict<string | string[]> }) =>
     callers[String(headers['x-user'])]
   return { llm, server: await listen(toNodeHandler(routesFor(), llm, { authenticate })) }

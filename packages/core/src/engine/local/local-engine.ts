@@ -49,7 +49,7 @@ export interface LocalEngineOptions {
   readonly promptCache: number | undefined
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
-  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
+  /** How long a loaded model serves before a call may reload it with another context size, in milliseconds. */
   readonly reloadCooldown: number
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined
@@ -280,7 +280,7 @@ export class LocalEngine implements Engine {
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
-    const { contextSize = requestedContextSize ?? load.defaultContextSize ?? 0 } = load
+    const { contextSize = load.defaultContextSize ?? 0 } = load
     if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
     const model = resolvedModel ?? (await this.#models.get(request.model))
     const loadedTask: LoadedTask<T> = async (loaded, loadMs) => {
