@@ -174,7 +174,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   #deliver(item: BufferedOutput): Step | Promise<Step> {
     const { budget, run } = this.#settings
-    run.activeAtTick = budget.tick
+    // The first event is taken before the reader asks for it.
+    if (!this.#first) run.activeAtTick = budget.tick
     if (item.type === 'failure') return this.#deliverFailure(item)
     this.#usage.onTaken(item)
     return item.type === 'end' ? this.#deliverLast(item) : { value: item, done: false }
