@@ -45,8 +45,8 @@ export interface LocalOptions {
   maxLoadedModels?: number | undefined
 
   /**
-   * How many calls may be in the engine at once, for all models and kinds of calls together, from 1 to
-   * 1,000,000. Further calls are rejected with 503.
+   * How many calls may be in the engine at once, for all models together, from 1 to 1,000,000. As many calls
+   * that only count, render or tokenize may be there, too. Further calls are rejected with 503.
    *
    * @default `maxAdmitted` plus `maxQueued`, times `maxLoadedModels`, but at least 512
    */

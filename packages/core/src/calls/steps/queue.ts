@@ -28,7 +28,7 @@ export class QueueStep implements CallStep {
 
   /** Rejects with an `LlmError` `overloaded` when the queue is full, or when the call has waited too long. */
   async before(call: Call): Promise<void> {
-    // The engine itself schedules background calls and all other kinds of calls.
+    // The engine schedules background calls, embeddings and loads itself.
     const key = call.isBackground ? undefined : queueKeyOf(call)
     if (key === undefined) return
     const { tenant, weight, signal } = call
