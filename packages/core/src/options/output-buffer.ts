@@ -1,6 +1,7 @@
 /** Options of the buffers for slow readers. */
-import { type ByteSize, type Duration, toBytes, toMs } from '../units.ts'
-import { checkKeys, describeValue, parseOption } from './check.ts'
+import { type ByteSize, type Duration, toBytes } from '../units.ts'
+import { checkKeys, parseOption } from './check.ts'
+import { resolveTimeout } from './timeout.ts'
 
 export interface OutputBufferOptions {
   /**
@@ -35,17 +36,14 @@ export interface ResolvedOutputBufferOptions {
   readonly stallMs: number
 }
 
+const stallRange = { minMs: 1_000, maxMs: 86_400_000, text: 'from 1 s to 24 h' }
+
 export function resolveOutputBufferOptions(options: OutputBufferOptions = {}): ResolvedOutputBufferOptions {
   checkKeys('outputBuffer.', options, ['perCaller', 'total', 'stallTimeout'])
   const { perCaller = '16mb', total = '128mb', stallTimeout = '1m' } = options
-  const stallMs = parseOption('outputBuffer.stallTimeout', () => toMs(stallTimeout))
-  if (stallMs < 1_000 || stallMs > 86_400_000)
-    throw new TypeError(
-      `Expected \`outputBuffer.stallTimeout\` to be from 1 s to 24 h, got ${describeValue(stallTimeout)}`,
-    )
   return {
     callerBytes: parseOption('outputBuffer.perCaller', () => toBytes(perCaller)),
     totalBytes: parseOption('outputBuffer.total', () => toBytes(total)),
-    stallMs,
+    stallMs: resolveTimeout('outputBuffer.stallTimeout', stallTimeout, stallRange),
   }
 }
