@@ -28,8 +28,8 @@ export interface GenerationSettings {
   readonly onGenerated?: () => void
 }
 
-type Step = IteratorResult<GenerateEvent, undefined>
-const done: Step = { value: undefined, done: true }
+type NextResult = IteratorResult<GenerateEvent, undefined>
+const done: NextResult = { value: undefined, done: true }
 
 /**
  * An event goes directly to the reader if it waits for one, and else into a buffer. The permit of the call is
@@ -42,10 +42,10 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   /** Created for the first event that the reader does not wait for. */
   #buffer: OutputBuffer | undefined
   /** The first event. Undefined once the reader has asked for it. */
-  #first: Promise<Step> | undefined
+  #first: Promise<NextResult> | undefined
   /** The reader's request for the next event, while there is none. */
-  #pending: Promise<Step> | undefined
-  #resolvePending: ((step: Step | Promise<Step>) => void) | undefined
+  #pending: Promise<NextResult> | undefined
+  #resolvePending: ((step: NextResult | Promise<NextResult>) => void) | undefined
   /** Why the answer was ended from outside. The reader gets it once. */
   #endError: { readonly cause: unknown } | undefined
   /** Settles the answer. Set when the answer ends for the reader. */
@@ -61,12 +61,12 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   async waitForFirst(limitMs: number | undefined): Promise<GenerateEvent | undefined> {
-    const first = this.#first as Promise<Step>
+    const first = this.#first as Promise<NextResult>
     if (limitMs === undefined) return (await first).value
     return (await withTimeout(first, limitMs))?.value
   }
 
-  next(): Promise<Step> {
+  next(): Promise<NextResult> {
     const first = this.#first
     if (!first) return this.#take()
     this.#first = undefined
@@ -74,7 +74,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     return first
   }
 
-  async return(): Promise<Step> {
+  async return(): Promise<NextResult> {
     await this.#close('aborted')
     return done
   }
@@ -157,9 +157,9 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   /** Resolves with the next event for the reader. Requests that overlap get their events in order. */
-  #take(): Promise<Step> {
+  #take(): Promise<NextResult> {
     if (this.#pending) {
-      const takeNext = (): Promise<Step> => this.#take()
+      const takeNext = (): Promise<NextResult> => this.#take()
       return this.#pending.then(takeNext, takeNext)
     }
     if (this.#settings.run.call.isOver) void this.#close('failed', { cause: engineStopped() })
@@ -172,7 +172,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     return this.#pending
   }
 
-  #deliver(item: BufferedOutput): Step | Promise<Step> {
+  #deliver(item: BufferedOutput): NextResult | Promise<NextResult> {
     const { budget, run } = this.#settings
     // The first event is taken before the reader asks for it.
     if (!this.#first) run.activeAtTick = budget.tick
@@ -182,17 +182,17 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   /** Settles before the reader gets the event, so the ledger already contains the call by then. */
-  async #deliverLast(event: GenerateEvent): Promise<Step> {
+  async #deliverLast(event: GenerateEvent): Promise<NextResult> {
     await this.#finish('ended')
     return { value: event, done: false }
   }
 
-  async #deliverFailure({ cause }: EngineFailure): Promise<Step> {
+  async #deliverFailure({ cause }: EngineFailure): Promise<NextResult> {
     await this.#finish('failed')
     throw cause
   }
 
-  async #deliverEnd(): Promise<Step> {
+  async #deliverEnd(): Promise<NextResult> {
     const error = this.#endError
     this.#endError = undefined
     await this.#end

@@ -4,7 +4,7 @@
  */
 import { LlmError } from '../../errors.ts'
 
-interface OutputLimits {
+interface OutputBufferLimits {
   /** Buffered bytes of one tenant. */
   readonly callerBytes: number
   /** Buffered bytes of all tenants. */
@@ -32,7 +32,7 @@ export interface TenantShare {
   buffers: number
 }
 
-/** What the budget knows of a buffer. */
+/** The part of a buffer that the budget uses. */
 export interface BudgetedBuffer {
   readonly reader: CallReader
   readonly share: TenantShare
@@ -53,7 +53,7 @@ export interface BudgetedBuffer {
 const ticksPerStall = 12
 
 export class OutputBudget {
-  readonly #limits: OutputLimits
+  readonly #limits: OutputBufferLimits
   /** Tenants with open buffers. */
   readonly #shares = new Map<string, TenantShare>()
   /** Buffers that have been filled since the last tick. */
@@ -64,7 +64,7 @@ export class OutputBudget {
   #tick = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(limits: OutputLimits) {
+  constructor(limits: OutputBufferLimits) {
     this.#limits = limits
   }
 

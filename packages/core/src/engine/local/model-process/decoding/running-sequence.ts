@@ -44,11 +44,11 @@ export interface RunningSequence {
 
 /** A job that waits for a slot. */
 export interface QueuedPrompt extends Pick<RunningSequence, 'job' | 'settle'> {
-  readonly interrupted?: InterruptedSequence
+  readonly suspended?: SuspendedSequence
 }
 
-/** What a sequence that gave up its slot needs to continue. */
-export interface InterruptedSequence
+/** A sequence that gave up its slot, and waits for another one to continue. */
+export interface SuspendedSequence
   extends Pick<RunningSequence, 'sampler' | 'sampledCount' | 'plan' | 'lastToken' | 'hasPrefilled'> {
   /** If absent, the KV state is lost. The output so far is then a part of the prompt. */
   readonly state: SuspendedState | undefined
@@ -69,8 +69,7 @@ export interface StepInput {
  * Whether the prompt may get a slot. A sequence that gave up its slot waits until its client has read the
  * buffered events.
  */
-export const isReady = ({ job, interrupted }: QueuedPrompt): boolean =>
-  !(interrupted && job.isBackpressured?.())
+export const isReady = ({ job, suspended }: QueuedPrompt): boolean => !(suspended && job.isBackpressured?.())
 
 export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFinished
 

@@ -112,17 +112,20 @@ test('streams decode between the saves of prompts that reach their breakpoints i
   expect(longestRun(order)).toBe(1)
 })
 
+type Run = ReturnType<typeof createWorld>['run']
+
+/** Asks four prompts of this length at once. */
+const askFour = (run: Run, tenant: string, length: number) =>
+  Promise.all(
+    [0, 1, 2, 3].map((index) => run({ prompt: prompt(length, 100 * index), tenant, maxTokens: 20 })),
+  )
+
 test('streams decode between the saves of states that other prompts displace', async () => {
   const { order, run, beside } = createWorld()
-  const ask = (tenant: string, length: number) =>
-    Promise.all(
-      [0, 1, 2, 3].map((index) => run({ prompt: prompt(length, 100 * index), tenant, maxTokens: 20 })),
-    )
-
   await beside(async () => {
-    await ask('ann', 60)
+    await askFour(run, 'ann', 60)
     order.length = 0
-    await ask('ben', 5)
+    await askFour(run, 'ben', 5)
   })
 
   expect(order.filter((one) => one === 'save')).toHaveLength(4)
@@ -131,16 +134,11 @@ test('streams decode between the saves of states that other prompts displace', a
 
 test('streams decode between the loads of saved states', async () => {
   const { order, run, beside } = createWorld()
-  const ask = (tenant: string, length: number) =>
-    Promise.all(
-      [0, 1, 2, 3].map((index) => run({ prompt: prompt(length, 100 * index), tenant, maxTokens: 20 })),
-    )
-
   await beside(async () => {
-    await ask('ann', 60)
-    await ask('ben', 5)
+    await askFour(run, 'ann', 60)
+    await askFour(run, 'ben', 5)
     order.length = 0
-    await ask('ann', 60)
+    await askFour(run, 'ann', 60)
   })
 
   expect(order.filter((one) => one === 'load')).toHaveLength(4)

@@ -2,12 +2,12 @@
 import type { GenerationJob } from '../runner.ts'
 import type { FairClock } from './fair-clock.ts'
 import {
-  type InterruptedSequence,
   isPaused,
   isPreemptible,
   isReady,
   type QueuedPrompt,
   type RunningSequence,
+  type SuspendedSequence,
 } from './running-sequence.ts'
 
 export interface SlotShares {
@@ -57,11 +57,11 @@ export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly Ru
   const yielding = next.job.background
     ? []
     : preemptible.filter((running) => running.job.background || isPaused(running))
-  return yielding.length > 0 ? yielding : listLeaders(next.job, preemptible, shares)
+  return yielding.length > 0 ? yielding : listAhead(next.job, preemptible, shares)
 }
 
 /** Sequences of the tenants that are too far ahead, those of the tenant with the most slots first. */
-function listLeaders(
+function listAhead(
   next: GenerationJob,
   preemptible: readonly RunningSequence[],
   { running, clock, sliceLeadMs }: SlotShares,
@@ -109,12 +109,12 @@ function countRunning(running: readonly RunningSequence[]): ReadonlyMap<string, 
  */
 export function toQueuedPrompt(
   { job, slot, sampler, sampledCount, plan, lastToken, hasPrefilled, settle }: RunningSequence,
-  saved: Pick<InterruptedSequence, 'state' | 'suspendMs'>,
+  saved: Pick<SuspendedSequence, 'state' | 'suspendMs'>,
 ): QueuedPrompt {
-  const interrupted = { sampler, sampledCount, plan, lastToken, hasPrefilled, ...saved }
+  const suspended = { sampler, sampledCount, plan, lastToken, hasPrefilled, ...saved }
   return saved.state
-    ? { job, settle, interrupted }
-    : { job: withReplay(job, slot.tokens, lastToken), settle, interrupted }
+    ? { job, settle, suspended }
+    : { job: withReplay(job, slot.tokens, lastToken), settle, suspended }
 }
 
 /** Appends the output so far to the prompt. Without output, the prompt does not change. */

@@ -403,7 +403,7 @@ test('the prompt of a tenant gets half of the prefill, whatever the number of pr
 
   await runFor(10_000)
 
-  // 50 chunks of its own, and as many of the others.
+  // 50 chunks of this prompt, and as many of the other ones.
   expect((other.at[0] as number) - from).toBeLessThanOrEqual(102 * stepMs)
 })
 

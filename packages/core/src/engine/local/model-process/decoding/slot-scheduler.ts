@@ -9,13 +9,13 @@ import type { Decoder } from './decoder.ts'
 import { FairClock } from './fair-clock.ts'
 import {
   finish,
-  type InterruptedSequence,
   isPaused,
   isReady,
   isUnfinished,
   needsState,
   type QueuedPrompt,
   type RunningSequence,
+  type SuspendedSequence,
 } from './running-sequence.ts'
 import {
   listVictims,
@@ -116,15 +116,15 @@ export class SlotScheduler {
     this.#running = this.#running.filter(isUnfinished)
     const aborted = this.#queue.filter(({ job }) => job.signal.aborted)
     this.#queue = this.#queue.filter(({ job }) => !job.signal.aborted)
-    for (const { settle, interrupted } of aborted) {
-      this.#disposeOf(interrupted)
+    for (const { settle, suspended } of aborted) {
+      this.#disposeOf(suspended)
       settle('aborted')
     }
   }
 
-  #disposeOf(interrupted: InterruptedSequence | undefined): void {
-    interrupted?.sampler.dispose()
-    if (interrupted?.state) this.#cache.discard(interrupted.state)
+  #disposeOf(suspended: SuspendedSequence | undefined): void {
+    suspended?.sampler.dispose()
+    if (suspended?.state) this.#cache.discard(suspended.state)
   }
 
   /**
@@ -171,8 +171,8 @@ export class SlotScheduler {
     }
   }
 
-  #acquire({ job, interrupted }: QueuedPrompt): AcquiredSlot | undefined {
-    return interrupted?.state ? this.#cache.acquireForResume(job) : this.#cache.acquire(job)
+  #acquire({ job, suspended }: QueuedPrompt): AcquiredSlot | undefined {
+    return suspended?.state ? this.#cache.acquireForResume(job) : this.#cache.acquire(job)
   }
 
   /** Frees a slot for the prompt. Returns `false` if no sequence may give up its slot for it. */
@@ -203,15 +203,15 @@ export class SlotScheduler {
   }
 
   async #start(queued: QueuedPrompt, acquired: AcquiredSlot): Promise<void> {
-    const { settle, interrupted } = queued
+    const { settle, suspended } = queued
     const { slot } = acquired
     try {
-      const running = await (interrupted
-        ? this.#resume(queued, interrupted, acquired)
+      const running = await (suspended
+        ? this.#resume(queued, suspended, acquired)
         : this.#begin(queued, acquired))
       this.#running.push(running)
     } catch (cause) {
-      this.#disposeOf(interrupted)
+      this.#disposeOf(suspended)
       this.#cache.clear(slot)
       this.#cache.release(slot)
       settle(LlmError.from(cause))
@@ -229,10 +229,10 @@ export class SlotScheduler {
   /** Continues a sequence that gave up its slot: from its saved state, or from a replay of its output. */
   async #resume(
     { job, settle }: QueuedPrompt,
-    interrupted: InterruptedSequence,
+    suspended: SuspendedSequence,
     acquired: AcquiredSlot,
   ): Promise<RunningSequence> {
-    const { state, suspendMs, lastToken, hasPrefilled, plan, sampler, sampledCount } = interrupted
+    const { state, suspendMs, lastToken, hasPrefilled, plan, sampler, sampledCount } = suspended
     const from = performance.now()
     const isRestored = state !== undefined && (await this.#cache.resume(acquired, job, state))
     this.#progress.steps++
