@@ -184,7 +184,7 @@ export function resolveOptions(
   }
 }
 
-/** So many that the engine accepts every call that the queues of the loaded models admit. */
+/** The engine then accepts every call that the queues of all loaded models admit. */
 const defaultMaxCalls = (
   queue: ResolvedQueueOptions | undefined,
   { maxLoadedModels }: ResolvedLocalOptions,

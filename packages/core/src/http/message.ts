@@ -39,7 +39,7 @@ export interface HttpRequest {
   bytes(allowance?: BodyAllowance): AsyncIterable<Uint8Array>
 }
 
-/** What the body of one request may take. */
+/** The memory and the time that the body of one request may take. */
 export interface BodyAllowance {
   /** Largest body that can ever be admitted, in bytes. */
   readonly maxBytes: number

@@ -31,7 +31,7 @@ interface TenantLine {
   weight: number
   /** Number of permits that its calls hold. */
   held: number
-  /** Of the lines with equally many permits for their weight, the one with the lowest position is next. */
+  /** Several lines may have equally many permits for their weight. Then the lowest position is next. */
   position: number
 }
 

@@ -27,7 +27,7 @@ export const isMark = (character: string): boolean => {
   return code >= firstMark && code <= lastMark
 }
 
-/** What a start mark is in front of. */
+/** The kind of tool or part that follows a start mark. */
 type Target = 'tool' | 'system' | 'turn'
 
 /** A mark in front of all tools or parts of the same section, or behind one part. */
