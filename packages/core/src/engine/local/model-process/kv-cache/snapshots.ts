@@ -111,8 +111,7 @@ export class SnapshotStore {
   }
 
   /**
-   * Saves a state. Never throws, since a state that cannot be saved can be evaluated again. The digest of the
-   * file is computed later, while other code runs.
+   * Saves a state. Never throws, since a state that cannot be saved can be evaluated again.
    * @param write saves the state to the file and returns its size in bytes
    * @returns whether the state is cached
    */
@@ -126,13 +125,9 @@ export class SnapshotStore {
     const lifetime = existing?.lifetime === '1h' ? '1h' : (state.lifetime ?? existing?.lifetime)
     const written = await this.#write(tokens.length, lifetime !== undefined, write)
     if (!written) return false
-    const snapshot = { ...state, lifetime, ...written }
-    if (!this.#prefixes.add(snapshot)) {
-      this.#files.remove(written)
-      return false
-    }
-    void written.digest.then((digest) => digest ?? this.#prefixes.delete(snapshot))
-    return true
+    if (this.#prefixes.add({ ...state, lifetime, ...written })) return true
+    this.#files.remove(written)
+    return false
   }
 
   /**
@@ -163,14 +158,15 @@ export class SnapshotStore {
     return written
   }
 
-  /** Loads the state of a suspended sequence and removes the file. Returns `false` like `load`. */
+  /** Loads the state of a suspended sequence, and removes the file afterwards. Returns `false` like `load`. */
   async resume(
     state: StateFile,
     length: number,
     restore: (file: string) => Promise<number>,
   ): Promise<boolean> {
     const isLoaded = await this.#files.load(state, length, restore)
-    this.discard(state)
+    // Removing a large file takes half as long as loading it. No step has to wait for that.
+    setImmediate(() => this.discard(state))
     return isLoaded
   }
 

@@ -1,16 +1,26 @@
 /**
- * Files with KV states of sequences. llama.cpp ends the process if a file is damaged, and does not notice if a
- * file was replaced. So the size and digest of each file are checked before it is loaded.
+ * Files with KV states of sequences, which only this process writes and reads. llama.cpp ends the process if a
+ * file is damaged, and does not notice if a file was replaced. So a file that has changed since it was written is
+ * not loaded.
  */
-import { fstatSync, mkdirSync, openSync, rmSync, statfsSync } from 'node:fs'
+import {
+  type BigIntStats,
+  closeSync,
+  fstatSync,
+  futimesSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { FileHash } from './file-hash.ts'
 
 export interface StateFile {
   readonly file: string
   readonly sizeBytes: number
-  /** SHA-256, which may still be computed. `undefined` if the file cannot be read. */
-  readonly digest: Promise<string | undefined>
+  /** Changes with each change of the file. */
+  readonly version: string
 }
 
 export interface StateFilesOptions {
@@ -18,7 +28,7 @@ export interface StateFilesOptions {
   readonly now?: () => number
   /** Free space for files, in bytes. @default the free space of the disk */
   readonly measureFree?: (() => number) | undefined
-  /** Called while files are written and read, which may take longer than decode steps. */
+  /** Called when a file was written or loaded, which may take longer than decode steps. */
   readonly onProgress?: () => void
   /** Called when files cannot be written any more, but not again until a file was written. */
   readonly onWriteFailure?: (failure: WriteFailure) => void
@@ -29,8 +39,12 @@ interface WriteFailure {
   readonly freeBytes: number
 }
 
-/** Time from a failed write until the next attempt, in ms. If too little space was free, enough space ends it. */
-const pauseMs = 10_000
+/** Time from a failed write until the next attempt, in ms. */
+const failurePauseMs = 10_000
+/** The same, if the write did not begin because too little space was free. */
+const noSpacePauseMs = 1_000
+/** How long the last change of a file is dated back, in ms. The clocks of file systems take steps of up to 2 s. */
+const backdatingMs = 60_000
 
 export class StateFiles {
   readonly #folder: string
@@ -39,10 +53,8 @@ export class StateFiles {
   readonly #onProgress: () => void
   readonly #onWriteFailure: (failure: WriteFailure) => void
   #fileCount = 0
-  /** Hash of the last written file. Files are hashed one at a time. */
-  #hashing: Promise<unknown> = Promise.resolve()
-  /** Time until which no file is written, and the space that ends the pause. */
-  #pause: { readonly until: number; readonly neededBytes: number } | undefined
+  /** Time until which no file is written, since the last one could not be written. */
+  #pausedUntil = Number.NEGATIVE_INFINITY
   #isFailureReported = false
 
   /** @param folder private folder for the files, empty or not created yet */
@@ -56,16 +68,11 @@ export class StateFiles {
 
   /** Whether no file is written for now, since the last one could not be written. */
   get isPaused(): boolean {
-    if (!this.#pause) return false
-    const { until, neededBytes } = this.#pause
-    if (this.#now() < until && this.#measureFree() < neededBytes) return true
-    this.#pause = undefined
-    return false
+    return this.#now() < this.#pausedUntil
   }
 
   /**
-   * Writes a file, one at a time. Its digest is computed while it is written and afterwards. Returns `undefined`
-   * if the disk is full.
+   * Writes a file, one at a time. Returns `undefined` if the disk is full.
    * @param expectedBytes minimum size of the file. The file is not written if less space is free
    * @param write saves a state to the file and returns its size in bytes
    */
@@ -75,28 +82,20 @@ export class StateFiles {
   ): Promise<StateFile | undefined> {
     if (this.isPaused) return undefined
     const file = join(this.#folder, String(++this.#fileCount))
-    let hash: FileHash | undefined
     try {
       ensureFolder(this.#folder)
       if (this.#measureFree() < expectedBytes) {
-        this.#fail(expectedBytes)
+        this.#fail(noSpacePauseMs)
         return undefined
       }
-      // The decoder writes the same file.
-      const fd = openSync(file, 'w+', 0o600)
-      hash = new FileHash(fd, this.#onProgress, this.#hashing)
-      this.#hashing = hash.digest
-      const sizeBytes = await write(file)
-      // When the library closes the file, it does not check whether the last bytes were written.
-      if (fstatSync(fd).size !== sizeBytes) throw new Error('The disk is full.')
-      hash.setSize(sizeBytes)
+      const written = await writeFile(file, write)
+      this.#onProgress()
       this.#isFailureReported = false
-      return { file, sizeBytes, digest: hash.digest }
+      return written
     } catch {
-      hash?.abandon()
       removePath(file)
       // Not all limits of a disk are visible, such as a quota.
-      this.#fail(Number.POSITIVE_INFINITY)
+      this.#fail(failurePauseMs)
       return undefined
     }
   }
@@ -107,15 +106,15 @@ export class StateFiles {
    * @param load loads the state from the file and returns its number of tokens
    */
   async load(
-    { file, sizeBytes, digest }: StateFile,
+    { file, version }: StateFile,
     tokenCount: number,
     load: (file: string) => Promise<number>,
   ): Promise<boolean> {
     try {
-      const hash = new FileHash(openSync(file, 'r'), this.#onProgress)
-      hash.setSize(sizeBytes)
-      const [expected, found] = await Promise.all([digest, hash.digest])
-      return expected !== undefined && found === expected && (await load(file)) === tokenCount
+      if (versionOf(lstatSync(file, { bigint: true })) !== version) return false
+      const count = await load(file)
+      this.#onProgress()
+      return count === tokenCount
     } catch {
       // The file is missing, or the decoder rejects it.
       return false
@@ -130,8 +129,8 @@ export class StateFiles {
     removePath(this.#folder)
   }
 
-  #fail(neededBytes: number): void {
-    this.#pause = { until: this.#now() + pauseMs, neededBytes }
+  #fail(pauseMs: number): void {
+    this.#pausedUntil = this.#now() + pauseMs
     if (this.#isFailureReported) return
     this.#isFailureReported = true
     this.#onWriteFailure({ folder: this.#folder, freeBytes: this.#measureFree() })
@@ -146,6 +145,24 @@ function ensureFolder(path: string): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
 }
+
+async function writeFile(file: string, write: (file: string) => Promise<number>): Promise<StateFile> {
+  const fd = openSync(file, 'w', 0o600)
+  try {
+    const sizeBytes = await write(file)
+    // When the library closes the file, it does not check whether the last bytes were written.
+    if (fstatSync(fd).size !== sizeBytes) throw new Error('The disk is full.')
+    // A later change gets another date, even in the same step of the clock.
+    const date = new Date(Date.now() - backdatingMs)
+    futimesSync(fd, date, date)
+    return { file, sizeBytes, version: versionOf(fstatSync(fd, { bigint: true })) }
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const versionOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(' ')
 
 export function removePath(path: string): void {
   try {
