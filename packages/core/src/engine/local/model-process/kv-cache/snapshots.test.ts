@@ -249,6 +249,14 @@ test.each(damages)('a file that is %s is dropped before the decoder sees it', as
   expect(existsSync(found?.file ?? '')).toBe(false)
 })
 
+test('the date of a state file is in the past, so that a change in the same step of the clock is noticed', async () => {
+  const snapshots = new SnapshotStore(folder, 1_000)
+  await snapshots.save(state(20), bytes(100))
+
+  const { mtimeMs } = statSync(snapshots.findLongest(wish(40))?.file ?? '')
+  expect(Date.now() - mtimeMs).toBeGreaterThan(30_000)
+})
+
 test('a state that is loaded again and again does not count as changed', async () => {
   const snapshots = new SnapshotStore(folder, 1_000)
   await snapshots.save(state(20), bytes(100))
@@ -498,9 +506,9 @@ describe('the state of a suspended sequence', () => {
     const suspended = await snapshots.suspend(20, bytes(100))
     damage(suspended?.file ?? '')
 
-    expect(await snapshots.resume(suspended as StateFile, 20, () => Promise.reject(new Error('read')))).toBe(
-      false,
-    )
+    let loads = 0
+    expect(await snapshots.resume(suspended as StateFile, 20, async () => ++loads)).toBe(false)
+    expect(loads).toBe(0)
     await nextTurn()
     expect(existsSync(suspended?.file ?? '')).toBe(false)
   })

@@ -43,8 +43,8 @@ interface WriteFailure {
 const failurePauseMs = 10_000
 /** The same, if the write did not begin because too little space was free. */
 const noSpacePauseMs = 1_000
-/** How long the last change of a file is dated back, in ms. The clocks of file systems take steps of up to 2 s. */
-const backdatingMs = 60_000
+/** How far the last change of a file is dated back, in s. The clocks of file systems take steps of up to 2 s. */
+const backdatingSeconds = 60
 
 export class StateFiles {
   readonly #folder: string
@@ -153,7 +153,7 @@ async function writeFile(file: string, write: (file: string) => Promise<number>)
     // When the library closes the file, it does not check whether the last bytes were written.
     if (fstatSync(fd).size !== sizeBytes) throw new Error('The disk is full.')
     // A later change gets another date, even in the same step of the clock.
-    const date = new Date(Date.now() - backdatingMs)
+    const date = Math.floor(Date.now() / 1_000) - backdatingSeconds
     futimesSync(fd, date, date)
     return { file, sizeBytes, version: versionOf(fstatSync(fd, { bigint: true })) }
   } finally {
