@@ -1,7 +1,8 @@
 /**
  * Files with KV states of sequences, which only this process writes and reads. llama.cpp ends the process if a
  * file is damaged, and does not notice if a file was replaced. So a file that has changed since it was written is
- * not loaded.
+ * not loaded. This is known from its inode, size and dates: to hash it takes several times as long as to load it.
+ * Damage that the file system itself does not notice, as by a broken disk, is not detected.
  */
 import {
   type BigIntStats,
