@@ -63,6 +63,10 @@ export class IsolatedTokenizer {
     return text.length > maxBlockingLength || this.#preTokenizer?.isRisky(text) === true
   }
 
+  limitSlice(text: string): number {
+    return this.#preTokenizer?.limitSlice(text) ?? text.length
+  }
+
   /**
    * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
    * that cannot be tokenized.

@@ -29,6 +29,7 @@ export function openVocabulary(
       turns,
       {
         isNeeded: (text) => isolated.isNeeded(text),
+        limitSlice: (text) => isolated.limitSlice(text),
         tokenize: (text, budget) => isolated.tokenize(text, parseSpecial, budget),
       },
     )

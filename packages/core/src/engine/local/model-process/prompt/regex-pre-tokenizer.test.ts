@@ -110,11 +110,20 @@ test('a space beside other white space is risky only where it crashes', () => {
   expect(open('whitespace').isRisky('a b\nc\n\nd')).toBe(false)
 })
 
-test('hundreds of special tokens are risky, but not text that resembles them', () => {
+test('dozens of special tokens are risky, but not text that resembles them', () => {
   const tokens = ['<', 'a', '<unk>', '<s>', '</s>', '[INST]', '-|', '']
   const pre = open('tekken', 'gpt2', { tokens, token_type: [1, 1, 2, 3, 3, 3, 4, 3] })
 
   for (const special of ['<s>', '[INST]', '-|', '</s> and more '])
-    expect([100, 300].map((count) => pre.isRisky(`${special}, 1`.repeat(count)))).toEqual([false, true])
+    expect([16, 17].map((count) => pre.isRisky(`${special}, 1`.repeat(count)))).toEqual([false, true])
   expect(pre.isRisky('<span class="s">a</span> [IN] - | '.repeat(1_000))).toBe(false)
+})
+
+test('a text with many special tokens is safe up to the first one that is too many', () => {
+  const pre = open('tekken', 'gpt2', { tokens: ['<s>'], token_type: [3] })
+  const message = '<s>some words, and more'
+
+  expect(pre.limitSlice(message.repeat(100))).toBe(16 * message.length)
+  expect(pre.limitSlice(message.repeat(16))).toBe(16 * message.length)
+  expect(open('gpt-4o').limitSlice('some words')).toBe(10)
 })

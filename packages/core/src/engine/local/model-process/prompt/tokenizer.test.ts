@@ -165,6 +165,7 @@ describe('a slice that must be isolated', () => {
     const isolated: string[] = []
     const isolation: TokenizerIsolation = {
       isNeeded: (text) => /x{10}/.test(text),
+      limitSlice: (text) => text.length,
       tokenize: (text, budget) => {
         isolated.push(text)
         return tokenize(text, budget)
@@ -223,4 +224,31 @@ describe('a slice that must be isolated', () => {
     })
     expect(isolated).toHaveLength(3)
   })
+})
+
+test('a chat of many messages is tokenized in this process, with a few special tokens in each slice', async () => {
+  const countSpecial = (text: string): number => text.split('<s>').length - 1
+  const slices: string[] = []
+  const isolation: TokenizerIsolation = {
+    isNeeded: (text) => countSpecial(text) > 4,
+    limitSlice: (text) => {
+      const parts = text.split('<s>')
+      return parts.length > 5 ? parts.slice(0, 5).join('<s>').length : text.length
+    },
+    tokenize: () => Promise.reject(new Error('isolated')),
+  }
+  const tokenizer = new Tokenizer(
+    (text) => {
+      slices.push(text)
+      return letters(text)
+    },
+    contextSize,
+    new Turns(),
+    isolation,
+  )
+  const text = '<s>a message of some words'.repeat(100)
+  slices.length = 0
+
+  expect(await tokenizer.tokenize(text, budget)).toEqual(letters(text))
+  expect(Math.max(...slices.map(countSpecial))).toBe(4)
 })

@@ -7,7 +7,7 @@ import { contextLengthExceeded, LlmError } from '../../../../errors.ts'
 import type { CpuBudget } from '../workers/cpu-budget.ts'
 import type { Turns } from '../workers/turns.ts'
 
-/** Length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
+/** Maximum length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
 const sliceLength = 8 * 1024
 /** Length of the text in characters from which on the token count of a long text is estimated. */
 const minEstimatedLength = 32 * 1024
@@ -15,6 +15,8 @@ const minEstimatedLength = 32 * 1024
 /** Tokenizes in another process what must not be tokenized in this one. */
 export interface TokenizerIsolation {
   isNeeded(text: string): boolean
+  /** Length of a beginning of the text for which isolation may not be needed. */
+  limitSlice(text: string): number
   /**
    * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
    * that cannot be tokenized.
@@ -61,7 +63,7 @@ export class Tokenizer {
     const tokens: Token[] = []
     let isExact = true
     for (let start = 0; start < text.length && !signal.aborted; ) {
-      const boundaryAt = text.length - start > sliceLength ? this.#findBoundary(text, start) : text.length
+      const boundaryAt = this.#findSliceEnd(text, start)
       isExact &&= boundaryAt !== undefined
       const end = boundaryAt ?? alignToCharacter(text, start + sliceLength)
       for (const token of await this.#tokenizeSlice(text.slice(start, end), budget)) tokens.push(token)
@@ -94,8 +96,18 @@ export class Tokenizer {
   }
 
   /** Finds a position at which the text can be split without changing its tokens. */
-  #findBoundary(text: string, start: number): number | undefined {
-    for (let index = start + sliceLength; this.#boundary && index > start + 1; index--) {
+  #findSliceEnd(text: string, start: number): number | undefined {
+    const rest = text.slice(start, start + sliceLength)
+    const length = this.#isolation?.limitSlice(rest) ?? rest.length
+    const end = length < rest.length ? this.#findBoundary(text, start, start + length - 1) : undefined
+    if (end !== undefined) return end
+    return text.length - start > sliceLength
+      ? this.#findBoundary(text, start, start + sliceLength)
+      : text.length
+  }
+
+  #findBoundary(text: string, start: number, last: number): number | undefined {
+    for (let index = last; this.#boundary && index > start + 1; index--) {
       if (
         this.#boundary.separators.includes(text[index] ?? '') &&
         isWord(text[index - 1]) &&
