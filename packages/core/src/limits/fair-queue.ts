@@ -108,7 +108,8 @@ export class FairQueue {
   }
 
   #findLine(tenant: string): TenantLine | undefined {
-    return this.#lines.find((line) => line.tenant === tenant)
+    for (const line of this.#holding) if (line.tenant === tenant) return line
+    return this.#queue.waiting.find(({ line }) => line.tenant === tenant)?.line
   }
 
   #waitForPermit(line: TenantLine, signal: AbortSignal): Promise<boolean> {
@@ -132,6 +133,7 @@ export class FairQueue {
   }
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
+    if (waiting.length === 0 || this.#admitted >= this.#permits + this.#maxQueued) return undefined
     const totalWeight = this.#lines.reduce((sum, { weight }) => sum + weight, 0)
     const shareOf = ({ weight }: TenantLine): number =>
       Math.max(1, Math.floor((this.#permits * weight) / totalWeight))

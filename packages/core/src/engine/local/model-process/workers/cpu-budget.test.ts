@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { selectNext, TenantCpu } from './cpu-budget.ts'
 
@@ -59,6 +59,17 @@ test('of two tenants, the one with less CPU time for its weight is next', () => 
   heavy.budget.charge(2_000)
 
   expect(selectNext([light, heavy])).toBe(heavy)
+})
+
+test('the CPU time of each waiting tenant is read once', () => {
+  const tenants = new TenantCpu()
+  const reads = vi.spyOn(tenants, 'recentMs')
+  const waiting = Array.from({ length: 10 }, (_, index) => ({
+    budget: budgetOf({ tenant: `${index}` }, tenants),
+  }))
+
+  expect(selectNext(waiting)).toBe(waiting[0])
+  expect(reads).toHaveBeenCalledTimes(10)
 })
 
 test('a tenant who has used much CPU time waits behind others, but not for ever', () => {

@@ -45,7 +45,8 @@ export class TenantCpu {
   }
 
   isSlow(tenant: string): boolean {
-    return this.#update(tenant).slowUntil > this.#now()
+    const slowUntil = this.#records.peek(tenant)?.slowUntil ?? 0
+    return slowUntil > 0 && slowUntil > this.#now()
   }
 
   #update(tenant: string): TenantRecord {
@@ -126,14 +127,19 @@ export class CpuBudget implements BudgetOwner {
 export function selectNext<Entry extends { readonly budget: CpuBudget }>(
   waiting: readonly Entry[],
 ): Entry | undefined {
-  return waiting.reduce<Entry | undefined>(
-    (next, entry) => (next && !isBefore(entry.budget, next.budget) ? next : entry),
-    undefined,
-  )
+  const foreground = waiting.filter(({ budget }) => !budget.background)
+  const seen = new Set<string>()
+  let next: Entry | undefined
+  let leastMs = Number.POSITIVE_INFINITY
+  for (const entry of foreground.length > 0 ? foreground : waiting) {
+    const { tenant } = entry.budget
+    if (seen.has(tenant)) continue
+    seen.add(tenant)
+    const { tenantMs } = entry.budget
+    if (tenantMs < leastMs) [next, leastMs] = [entry, tenantMs]
+  }
+  return next
 }
-
-const isBefore = (a: CpuBudget, b: CpuBudget): boolean =>
-  a.background === b.background ? a.tenantMs < b.tenantMs : b.background
 
 const budgetExceeded = () =>
   invalidRequest(

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { LlmError } from '../../../../errors.ts'
 import { type CpuBudget, TenantCpu } from './cpu-budget.ts'
@@ -101,6 +101,22 @@ test('a second slow job is stopped, and runs again after the first', async () =>
   ends.get('second')?.()
   expect(await second).toBe('second')
   expect(log.at(-1)).toBe('second')
+})
+
+test('a burst of calls reads the CPU time of tenants only when a worker is free', async () => {
+  const { pool, ends, tenants, budgetFor } = fakePool()
+  void pool.run({ name: 'slow', isEndless: true }, budgetFor('slow'))
+  await pool.run({ name: 'polite' }, budgetFor('ann'))
+  const running = pool.run({ name: 'quick', isEndless: true }, budgetFor('ann'))
+  await tick()
+  const reads = [vi.spyOn(tenants, 'isSlow'), vi.spyOn(tenants, 'recentMs')]
+
+  const burst = Array.from({ length: 100 }, (_, index) => pool.run({ name: 'one' }, budgetFor(`${index}`)))
+
+  expect(reads.flatMap((spy) => spy.mock.calls)).toEqual([])
+  ends.get('quick')?.()
+  ends.get('slow')?.()
+  await Promise.all([running, ...burst])
 })
 
 test('an aborted call leaves the queue', async () => {

@@ -41,8 +41,7 @@ export class WorkerPool<Job, Result> {
   readonly #busy = new Set<PoolWorker<Job, Result>>()
   readonly #running = new Set<PoolEntry>()
   readonly #queue = new WaitQueue<PoolEntry>({
-    select: (waiting) =>
-      selectNext(waiting.filter((entry) => this.#countRunning(isExpectedSlow(entry)) < this.#slots)),
+    select: (waiting) => this.#selectNext(waiting),
     admit: (entry) => {
       entry.isSlow = isExpectedSlow(entry)
       this.#running.add(entry)
@@ -104,6 +103,13 @@ export class WorkerPool<Job, Result> {
       this.#onProgress()
       this.#queue.pump()
     }
+  }
+
+  #selectNext(waiting: readonly PoolEntry[]): PoolEntry | undefined {
+    const canRunSlow = this.#countRunning(true) < this.#slots
+    const canRunQuick = this.#countRunning(false) < this.#slots
+    if (!canRunSlow && !canRunQuick) return undefined
+    return selectNext(waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick)))
   }
 
   #takeWorker(): PoolWorker<Job, Result> {
