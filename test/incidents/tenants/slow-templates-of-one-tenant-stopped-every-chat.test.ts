@@ -78,7 +78,7 @@ test('while two tenants render eight slow templates each, the first tokens of ot
   for (const id of ['ann', 'bob', 'ann']) times.push(await timeToFirstText(id))
   for (const { end } of floods) await end()
 
-  // Each of the two tenants keeps the quick slot for a second, once.
+  // Each of the two tenants keeps the worker for quick jobs for a second, once.
   expect(Math.max(...times)).toBeLessThan(4_000)
   expect(Math.min(...times)).toBeLessThan(1_000)
 }, 90_000)

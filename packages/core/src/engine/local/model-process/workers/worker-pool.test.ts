@@ -13,7 +13,7 @@ interface FakeJob {
 const quickMs = 50
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A pool with one quick and one slow slot, whose workers record what they run. */
+/** A pool for one quick and one slow job at a time, whose workers record what they run. */
 function fakePool() {
   const log: string[] = []
   const ends = new Map<string, () => void>()
@@ -38,7 +38,7 @@ function fakePool() {
       created++
       return new FakeWorker()
     },
-    { slots: 1, quickMs },
+    { concurrency: 1, quickMs },
   )
   const tenants = new TenantCpu()
   const budgetFor = (tenant: string, background = false): CpuBudget =>
@@ -73,7 +73,7 @@ test('tenants take turns by their CPU time, and background calls come last', asy
   expect(log).toEqual(['first', 'new', 'light', 'heavy a', 'heavy b', 'background'])
 })
 
-test('a slow job moves out of the quick slot without a restart, and the other jobs of its tenant wait for it', async () => {
+test('a slow job makes room for quick ones without a restart, and the other jobs of its tenant wait for it', async () => {
   const { pool, log, ends, budgetFor } = fakePool()
   const slow = pool.run({ name: 'slow', isEndless: true }, budgetFor('greedy'))
   const later = pool.run({ name: 'later' }, budgetFor('greedy'))

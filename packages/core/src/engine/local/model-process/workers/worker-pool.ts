@@ -1,7 +1,7 @@
 /**
- * Runs untrusted jobs of all tenants in a few workers. A job that turns out to be slow moves from a quick slot
- * to a slow one. The next jobs of its tenant begin in a slow slot. So a quick job waits for a slow job of
- * another tenant for a second at most.
+ * Runs untrusted jobs of all tenants in a few workers. A job counts as quick until it turns out to be slow. The
+ * next jobs of its tenant count as slow from the start. Quick and slow jobs have separate limits, so a quick job
+ * waits for a slow job of another tenant for a second at most.
  */
 import { availableParallelism } from 'node:os'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
@@ -9,8 +9,8 @@ import { type CpuBudget, selectNext } from './cpu-budget.ts'
 
 /** Running time from which on a job counts as slow, in ms. */
 const defaultQuickMs = 1_000
-/** Slots for quick jobs, and as many for slow jobs. Decoding needs the other cores. */
-const defaultSlots = Math.min(4, Math.max(1, availableParallelism() >> 2))
+/** Maximum number of quick jobs at a time, and of slow jobs. Decoding needs the other cores. */
+const defaultConcurrency = Math.min(4, Math.max(1, availableParallelism() >> 2))
 
 export interface PoolWorker<Job, Result> {
   /** Rejects with an `LlmError` `invalid_request` if the job exceeds the deadline. */
@@ -25,15 +25,16 @@ interface PoolEntry {
 }
 
 interface PoolOptions {
-  readonly slots?: number
+  /** Maximum number of quick jobs at a time, and of slow jobs. There are up to twice as many workers. */
+  readonly concurrency?: number
   readonly quickMs?: number
-  /** Called when a job has ended or moves to a slow slot. */
+  /** Called when a job has ended or turns out to be slow. */
   readonly onProgress?: () => void
 }
 
 export class WorkerPool<Job, Result> {
   readonly #create: (isFirst: boolean) => PoolWorker<Job, Result>
-  readonly #slots: number
+  readonly #concurrency: number
   readonly #quickMs: number
   readonly #onProgress: () => void
   /** In order of creation. */
@@ -48,13 +49,13 @@ export class WorkerPool<Job, Result> {
     },
   })
 
-  /** @param create creates a worker. Called at most twice for each slot, and when a job needs the worker */
+  /** @param create creates a worker. Called when all others are busy */
   constructor(
     create: (isFirst: boolean) => PoolWorker<Job, Result>,
-    { slots = defaultSlots, quickMs = defaultQuickMs, onProgress = () => {} }: PoolOptions = {},
+    { concurrency = defaultConcurrency, quickMs = defaultQuickMs, onProgress = () => {} }: PoolOptions = {},
   ) {
     this.#create = create
-    this.#slots = slots
+    this.#concurrency = concurrency
     this.#quickMs = quickMs
     this.#onProgress = onProgress
   }
@@ -72,14 +73,14 @@ export class WorkerPool<Job, Result> {
     }
   }
 
-  /** Resolves with `undefined` if the job was stopped, and has to run again in a slow slot. */
+  /** Resolves with `undefined` if the job was stopped, and has to run again as a slow job. */
   async #attempt(job: Job, entry: PoolEntry): Promise<{ readonly result: Result | undefined } | undefined> {
     const { budget } = entry
     const worker = this.#takeWorker()
     const startedAt = performance.now()
     let isStopped = false
     const onSlow = (): void => {
-      isStopped = this.#countRunning(true) >= this.#slots
+      isStopped = this.#countRunning(true) >= this.#concurrency
       entry.isSlow = true
       budget.markSlow()
       this.#onProgress()
@@ -106,8 +107,8 @@ export class WorkerPool<Job, Result> {
   }
 
   #selectNext(waiting: readonly PoolEntry[]): PoolEntry | undefined {
-    const canRunSlow = this.#countRunning(true) < this.#slots
-    const canRunQuick = this.#countRunning(false) < this.#slots
+    const canRunSlow = this.#countRunning(true) < this.#concurrency
+    const canRunQuick = this.#countRunning(false) < this.#concurrency
     if (!canRunSlow && !canRunQuick) return undefined
     return selectNext(waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick)))
   }
