@@ -1,16 +1,10 @@
 /** Worker thread that builds grammars. */
-import { parentPort } from 'node:worker_threads'
 import { LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { buildOutputGrammar } from '../../../grammar/output-grammar.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import type { GrammarResult } from './grammar-builder.ts'
-import { lowerPriority } from './workers/low-priority.ts'
-
-lowerPriority()
-parentPort?.on('message', (constraint: OutputConstraint) => {
-  parentPort?.postMessage(buildGrammar(constraint))
-})
+import { serveJobs } from './workers/serve-jobs.ts'
 
 /** Error for a constraint whose nesting exhausts the call stack. */
 const schemaTooDeep = (cause: RangeError): LlmError =>
@@ -20,6 +14,8 @@ const schemaTooDeep = (cause: RangeError): LlmError =>
     { issue: 'value' },
     { cause },
   )
+
+serveJobs(buildGrammar)
 
 function buildGrammar(constraint: OutputConstraint): GrammarResult {
   try {

@@ -11,17 +11,15 @@ import type { RegexPreTokenizer } from './prompt/regex-pre-tokenizer.ts'
 import { textNotTokenizable } from './prompt/tokenizer.ts'
 import { BoundedWorker, startProcess } from './workers/bounded-worker.ts'
 import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
-import { WorkerPool } from './workers/worker-pool.ts'
+import { type PoolWorker, WorkerPool } from './workers/worker-pool.ts'
 
 /** Longest text in characters that this process tokenizes at once. It takes at most 80 ms. */
 const maxBlockingLength = 64 * 1024
 /** Longest word in characters. It takes 90 MB of the child's stack. */
 const maxWordLength = 256 * 1024
-/** Time from which on a text counts as slow. It includes the start of the child, which reads the vocabulary. */
-const quickMs = 3_000
 const memoryMb = 1_024
 const idleMs = 60_000
-/** How long a text is rejected after it crashed the child or exceeded a limit. */
+/** How long a text is rejected after it crashed the child or exceeded its memory, in ms. */
 const rejectionMs = 10 * 60_000
 const maxRejectedTexts = 1_000
 
@@ -48,11 +46,15 @@ export class IsolatedTokenizer {
    * @param preTokenizer absent if the vocabulary takes words of any length
    * @param progress counts tokenized texts
    */
-  constructor(modelPath: string, preTokenizer: RegexPreTokenizer | undefined, progress: StepCounter) {
+  constructor(
+    modelPath: string,
+    preTokenizer: RegexPreTokenizer | undefined,
+    progress: StepCounter,
+    createWorker: () => PoolWorker<TokenizeJob, TokenizeResult> = createProcess,
+  ) {
     this.#modelPath = modelPath
     this.#preTokenizer = preTokenizer
-    this.#pool = new WorkerPool(startWorker, {
-      quickMs,
+    this.#pool = new WorkerPool(createWorker, {
       onProgress: () => {
         progress.steps++
       },
@@ -76,8 +78,6 @@ export class IsolatedTokenizer {
     const key = createHash('sha256').update(`${parseSpecial}:${text}`).digest('base64')
     const rejection = this.#rejected.get(key)
     if (rejection) throw rejection
-    // With little CPU time left, or after an abort, the deadline is shorter, so the text may be harmless.
-    const hadTime = budget.remainingMs > callBudgetMs / 2
     try {
       const result = await this.#pool.run({ modelPath: this.#modelPath, text, parseSpecial }, budget)
       if (result && 'error' in result)
@@ -85,17 +85,18 @@ export class IsolatedTokenizer {
       return result?.tokens ?? []
     } catch (cause) {
       const error = LlmError.from(cause)
-      if (error.code === 'invalid_request' && hadTime && !budget.signal.aborted)
-        this.#rejected.set(key, error)
+      // A text that took too long is tokenized again, since the time also depends on the machine.
+      const isOutOfTime = budget.remainingMs <= 0 || budget.signal.aborted
+      if (error.code === 'invalid_request' && !isOutOfTime) this.#rejected.set(key, error)
       throw error
     }
   }
 }
 
-const startWorker = () =>
+const createProcess = () =>
   new BoundedWorker<TokenizeJob, TokenizeResult>(
     new URL('./native-process.js', import.meta.url),
-    { deadlineMs: callBudgetMs, memoryMb, idleMs, limitError: textTooCostly, crashError: textCrashes },
+    { memoryMb, idleMs, limitError: textTooCostly, crashError: textCrashes },
     startProcess,
   )
 

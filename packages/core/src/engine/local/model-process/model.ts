@@ -66,8 +66,11 @@ export interface ModelBackend {
   /** Estimated duration of the longest decode or prefill step, in ms. */
   readonly stepMs: number
   readonly runner: Runner
-  /** Compiles GBNF. Throws an `LlmError` `invalid_request` where llama.cpp rejects it. */
-  compileGrammar(source: string): Promise<CompiledGrammar>
+  /**
+   * Compiles GBNF. Charges the budget. Resolves with `undefined` when its signal aborts first. Throws an `LlmError`
+   * `invalid_request` where llama.cpp rejects the grammar.
+   */
+  compileGrammar(source: string, budget: CpuBudget): Promise<CompiledGrammar | undefined>
   /** Absent for generative models. */
   readonly pooling: PoolingContexts | undefined
   /** Limits the CPU threads that the model uses from the next decode or prefill step on. */

@@ -28,7 +28,7 @@ export class ProcessHost implements ConnectionHost {
   readonly progress: StepCounter = { steps: 0 }
   readonly tenantCpu = new TenantCpu()
   readonly renderer = new PromptRenderer(this.progress)
-  readonly grammars = new GrammarBuilder()
+  readonly grammars = new GrammarBuilder(this.progress)
   readonly model: Promise<RuntimeModel>
   readonly #config: ProcessConfig
   readonly #machineShare: MachineShare

@@ -20,11 +20,8 @@ export interface RenderJob {
 }
 export type RenderResult =
   | { readonly text: string }
-  /**
-   * `filling` is input for a second attempt with llama.cpp's renderer, which supports more of Jinja.
-   * `spentMs` counts towards the deadline of that attempt.
-   */
-  | { readonly error: string; readonly filling?: TemplateInput; readonly spentMs: number }
+  /** `filling` is input for a second attempt with llama.cpp's renderer, which supports more of Jinja. */
+  | { readonly error: string; readonly filling?: TemplateInput }
 
 export interface NativeJob {
   readonly source: string

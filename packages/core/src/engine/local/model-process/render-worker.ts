@@ -1,9 +1,8 @@
 /** Worker thread that renders templates. */
-import { parentPort } from 'node:worker_threads'
 import { type GoPromptRenderer, parseGoPrompt } from '../../../template/go-prompt.ts'
 import { type ChatRenderer, createTemplateInputBuilder, parseChatTemplate } from '../../../template/jinja.ts'
 import { maxPromptLength, type RenderJob, type RenderResult } from './render-job.ts'
-import { lowerPriority } from './workers/low-priority.ts'
+import { serveJobs } from './workers/serve-jobs.ts'
 
 /** Longest error message in characters. A template can raise a longer one, and clients receive it. */
 const maxErrorLength = 500
@@ -12,14 +11,9 @@ const maxErrorLength = 500
 let parsed: { readonly source: string; readonly prompt: ChatRenderer } | undefined
 let parsedGo: { readonly source: string; readonly prompt: GoPromptRenderer } | undefined
 
-lowerPriority()
-parentPort?.on('message', (job: RenderJob) => {
-  parentPort?.postMessage(job.goTemplate === undefined ? render(job) : renderGo(job, job.goTemplate))
-})
+serveJobs((job: RenderJob) => (job.goTemplate === undefined ? render(job) : renderGo(job, job.goTemplate)))
 
 function render({ template, messages, options }: RenderJob): RenderResult {
-  const startedAt = performance.now()
-  const toTimedFailure = (cause: unknown) => ({ ...toFailure(cause), spentMs: performance.now() - startedAt })
   try {
     if (parsed?.source !== template.source)
       parsed = { source: template.source, prompt: parseChatTemplate(template) }
@@ -27,8 +21,8 @@ function render({ template, messages, options }: RenderJob): RenderResult {
   } catch (cause) {
     // No second attempt: llama.cpp's renderer would exceed the same limits.
     return cause instanceof RangeError || cause instanceof PromptTooLongError
-      ? toTimedFailure(cause)
-      : { ...toTimedFailure(cause), filling: createTemplateInputBuilder(template)(messages, options) }
+      ? toFailure(cause)
+      : { ...toFailure(cause), filling: createTemplateInputBuilder(template)(messages, options) }
   }
 }
 
@@ -50,7 +44,6 @@ function checkLength(text: string): RenderResult {
   return { text }
 }
 
-const toFailure = (cause: unknown): { readonly error: string; readonly spentMs: number } => ({
+const toFailure = (cause: unknown): { readonly error: string } => ({
   error: (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorLength),
-  spentMs: 0,
 })

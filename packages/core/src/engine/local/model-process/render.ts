@@ -1,14 +1,14 @@
-/** Renders chat templates in workers with a deadline and a memory limit, since model files are untrusted. */
+/** Renders chat templates in workers with limits of CPU time and memory, since model files are untrusted. */
 import { invalidRequest } from '../../../errors.ts'
 import { toPrompt } from '../../../template/continuation.ts'
 import type { StepCounter } from './model.ts'
 import type { NativeJob, NativeResult, RenderJob, RenderResult } from './render-job.ts'
 import { BoundedWorker, startProcess } from './workers/bounded-worker.ts'
 import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
+import type { CpuMeter } from './workers/cpu-meter.ts'
 import { type PoolWorker, WorkerPool } from './workers/worker-pool.ts'
 
 const bounds = {
-  deadlineMs: callBudgetMs,
   limitError: (what: 'time' | 'memory') =>
     invalidRequest(
       `The model's chat template takes too much ${what} for these messages. The limit is ${limits[what]} for each call.`,
@@ -62,14 +62,14 @@ class RenderWorker implements PoolWorker<RenderJob, string> {
     if (isPermanent) this.#thread.start()
   }
 
-  async run(job: RenderJob, signal: AbortSignal, deadlineMs: number): Promise<string | undefined> {
-    const result = await this.#thread.run(job, signal, deadlineMs)
+  async run(job: RenderJob, signal: AbortSignal, meter: CpuMeter): Promise<string | undefined> {
+    const result = await this.#thread.run(job, signal, meter)
     if (!result) return undefined
     if ('text' in result) return result.text
-    const { error, filling, spentMs } = result
+    const { error, filling } = result
     if (filling) {
       const native = { source: job.template.source, variables: filling.variables }
-      const rendered = await this.#native.run(native, signal, deadlineMs - spentMs)
+      const rendered = await this.#native.run(native, signal, meter)
       if (!rendered) return undefined
       if (rendered.text !== undefined) return toPrompt(rendered.text, filling)
     }

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
+import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
 import type { RuntimeModel } from '../model.ts'
 import { loadModel } from './load.ts'
@@ -24,7 +25,9 @@ test('internals and public API apply a grammar, and reject one that llama.cpp re
   const [text, publicly] = await Promise.all(texts)
   expect(text).toMatch(/^Hello[^.]{0,9}\.$/)
   expect(publicly).toBe(text)
-  await expect(own.compileGrammar('root ::= (')).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(own.compileGrammar('root ::= (', budgetOf())).rejects.toMatchObject({
+    code: 'invalid_request',
+  })
 })
 
 test('a grammar matches characters of several tokens, and words with a leading space', async () => {
@@ -34,4 +37,14 @@ test('a grammar matches characters of several tokens, and words with a leading s
   const text = textOf(await ask(noise, 'Hello', undefined, { format }))
 
   expect(text).toMatch(/^\{ä[😀-😂]{2} of [一-龠]{3}\n\}$/u)
+})
+
+test('the compilation of a grammar counts towards the CPU time of its call, once', async () => {
+  const source = `root ::= ${Array.from({ length: 20_000 }, (_, index) => `"${index}"`).join(' | ')}`
+  const [first, second] = [budgetOf(), budgetOf()]
+
+  await own.compileGrammar(source, first)
+  await own.compileGrammar(source, second)
+
+  expect([first.remainingMs < 10_000, second.remainingMs]).toEqual([true, 10_000])
 })

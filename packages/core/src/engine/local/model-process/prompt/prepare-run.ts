@@ -52,8 +52,8 @@ export async function prepareRun(original: GenerateRequest, context: RunContext)
       request.format !== undefined || (input.kind === 'chat' && input.toolChoice?.mode === 'required'),
   }
   const constraint = buildOutputConstraint(request, expected)
-  const source = constraint && (await context.grammars.build(constraint, context.signal))
-  const grammar = source === undefined ? undefined : await model.compileGrammar(source)
+  const source = constraint && (await context.grammars.build(constraint, context.budget))
+  const grammar = source === undefined ? undefined : await model.compileGrammar(source, context.budget)
   return {
     request,
     prompt,

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../../../errors.ts'
 import { BoundedWorker, startProcess } from './bounded-worker.ts'
+import { CpuMeter } from './cpu-meter.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'workers-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -16,19 +17,23 @@ const jobs = `{
   throw() { throw new Error('Broken.') },
   exit() { process.exit(3) },
   kill() { process.kill(process.pid, 'SIGKILL') },
+  sleep() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400); return 'awake' },
   crash() { process.kill(process.pid, 'SIGSEGV') },
 }`
 const thread = write(
   'thread.mjs',
-  `import { parentPort } from 'node:worker_threads'
+  `import { serveJobs } from '${new URL('../../../../../dist/engine/local/model-process/workers/serve-jobs.js', import.meta.url)}'
   const jobs = ${jobs}
-  parentPort.on('message', (job) => parentPort.postMessage(jobs[job] ? jobs[job]() : job))`,
+  serveJobs((job) => jobs[job] ? jobs[job]() : job)`,
 )
 const child = write(
   'child.mjs',
   `const jobs = ${jobs}
   process.stdin.on('close', () => process.exit()).resume()
-  process.on('message', (job) => process.send(jobs[job] ? jobs[job]() : job))`,
+  process.on('message', (job) => {
+    process.send({ type: 'started', cpuMs: 0 })
+    process.send({ type: 'ended', result: jobs[job] ? jobs[job]() : job })
+  })`,
 )
 
 function write(name: string, source: string): URL {
@@ -38,12 +43,12 @@ function write(name: string, source: string): URL {
 }
 
 const bounds = {
-  deadlineMs: 20_000,
   memoryMb: 32,
   limitError: (what: string): LlmError => invalidRequest(`too much ${what}`),
   crashError: (): LlmError => invalidRequest('crashed'),
 }
 const { signal } = new AbortController()
+const meterFor = (limitMs = 20_000): CpuMeter => new CpuMeter(limitMs)
 
 const internal = { code: 'internal', message: 'Something went wrong inside the server.' }
 
@@ -57,8 +62,8 @@ test.each([
 ])('reports a thread that ends by "%s", and runs the next job in a new thread', async (job, error) => {
   const worker = new BoundedWorker<string, string>(thread, bounds)
 
-  await expect(worker.run(job, signal)).rejects.toMatchObject(error)
-  expect(await worker.run('next', signal)).toBe('next')
+  await expect(worker.run(job, signal, meterFor())).rejects.toMatchObject(error)
+  expect(await worker.run('next', signal, meterFor())).toBe('next')
 })
 
 test.skipIf(process.platform === 'win32').each([
@@ -77,8 +82,8 @@ test.skipIf(process.platform === 'win32').each([
   async (job, error) => {
     const worker = new BoundedWorker<string, string>(child, { ...bounds, idleMs: 0 }, startProcess)
 
-    await expect(worker.run(job, signal)).rejects.toMatchObject(error)
-    expect(await worker.run('next', signal)).toBe('next')
+    await expect(worker.run(job, signal, meterFor())).rejects.toMatchObject(error)
+    expect(await worker.run('next', signal, meterFor())).toBe('next')
   },
 )
 
@@ -89,33 +94,61 @@ test.each([
   const worker = new BoundedWorker<string, string>(new URL('gone.mjs', thread), bounds, start)
   worker.start()
 
-  await expect(worker.run('any', signal)).rejects.toMatchObject({
+  await expect(worker.run('any', signal, meterFor())).rejects.toMatchObject({
     code: 'internal',
     message: 'The installation is incomplete: gone.mjs is missing.',
     cause: expect.any(Error),
   })
 })
 
-test('ends a job that exceeds its deadline', async () => {
-  const worker = new BoundedWorker<string, string>(thread, { ...bounds, deadlineMs: 200 })
+test('ends a job that has used up its CPU time', async () => {
+  const worker = new BoundedWorker<string, string>(thread, bounds)
+  const meter = meterFor(200)
 
-  await expect(worker.run('time', signal)).rejects.toMatchObject({ message: 'too much time' })
+  await expect(worker.run('time', signal, meter)).rejects.toMatchObject({ message: 'too much time' })
+  expect(meter.remainingMs).toBeLessThanOrEqual(0)
+  expect(meter.spentMs).toBeLessThan(2_000)
+})
+
+test.runIf(process.platform === 'linux')('time in which a job does not run is not CPU time', async () => {
+  const worker = new BoundedWorker<string, string>(thread, bounds)
+  const meter = meterFor(200)
+
+  expect(await worker.run('sleep', signal, meter)).toBe('awake')
+  expect(meter.spentMs).toBeLessThan(100)
+})
+
+test.runIf(process.platform === 'linux')(
+  'a job that does not run for ten times its limit ends with an error of the server',
+  async () => {
+    const worker = new BoundedWorker<string, string>(thread, bounds)
+
+    await expect(worker.run('sleep', signal, meterFor(20))).rejects.toMatchObject({
+      code: 'overloaded',
+      details: { retryAfterMs: expect.any(Number) },
+    })
+  },
+)
+
+test('the start of a worker does not count towards the CPU time of a job', async () => {
+  const slowly = write(
+    'slowly.mjs',
+    `for (const end = performance.now() + 500; performance.now() < end; );
+    await import('${thread}')`,
+  )
+  const worker = new BoundedWorker<string, string>(slowly, bounds)
+
+  expect(await worker.run('any', signal, meterFor(200))).toBe('any')
 })
 
 test('a restart ends the running job only', async () => {
   const worker = new BoundedWorker<string, string>(thread, bounds)
-  const endless = worker.run('time', signal)
-  const next = worker.run('next', signal)
+  const endless = worker.run('time', signal, meterFor())
+  const next = worker.run('next', signal, meterFor())
   await new Promise((resolve) => setImmediate(resolve))
 
   worker.restart()
 
   await expect(endless).rejects.toMatchObject({ code: 'internal' })
   expect(await next).toBe('next')
-})
-
-test('the deadline of a job replaces that of the worker', async () => {
-  const worker = new BoundedWorker<string, string>(thread, bounds)
-
-  await expect(worker.run('time', signal, 100)).rejects.toMatchObject({ message: 'too much time' })
 })

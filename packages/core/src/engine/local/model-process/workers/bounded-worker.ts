@@ -1,21 +1,28 @@
 /**
- * Runs untrusted jobs one at a time in a worker thread or a child process. Each job has a deadline, and the
- * worker has a memory limit.
+ * Runs untrusted jobs one at a time in a worker thread or a child process. CPU time and memory are limited. The
+ * start of the worker does not count towards the CPU time of the job.
  */
 import { fork, type Serializable } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { LlmError } from '../../../../errors.ts'
+import type { CpuMeter } from './cpu-meter.ts'
+import type { WorkerMessage } from './serve-jobs.ts'
 
 /**
  * Time that a running job still has after its caller has left. Most jobs end in this time, and waiting for
  * them is cheaper than starting a new worker.
  */
 const abortedDeadlineMs = 500
+/** Longest elapsed time until a worker begins to work on a job. It may have to read a vocabulary. */
+const startTimeoutMs = 60_000
+/** Longest elapsed time of a job for each ms of its CPU time. On a busy machine, low priority costs that much. */
+const maxSlowdown = 10
+/** Shortest time between two readings of the CPU time, in ms. */
+const minCheckMs = 10
 
 interface WorkerBounds {
-  readonly deadlineMs: number
   readonly memoryMb: number
   /** How long an idle worker is kept, in ms. @default until this process ends */
   readonly idleMs?: number
@@ -36,14 +43,14 @@ type WorkerEndReason = 'memory' | 'crash' | 'failure'
 type StartWorker = (
   file: URL,
   memoryMb: number,
-  onResult: (result: unknown) => void,
+  onMessage: (message: WorkerMessage) => void,
   onEnd: (reason: WorkerEndReason, cause: unknown) => void,
 ) => WorkerHandle
 
-const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
+const startThread: StartWorker = (file, memoryMb, onMessage, onEnd) => {
   const worker = new Worker(file, { resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
   worker.unref()
-  worker.on('message', onResult)
+  worker.on('message', onMessage)
   worker.on('error', (cause: NodeJS.ErrnoException) =>
     onEnd(cause?.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'memory' : 'failure', cause),
   )
@@ -55,13 +62,13 @@ const startThread: StartWorker = (file, memoryMb, onResult, onEnd) => {
  * Starts a child process, for jobs that run native code. The script in `file` must enforce the memory limit.
  * It must also exit when its standard input closes.
  */
-export const startProcess: StartWorker = (file, memoryMb, onResult, onEnd) => {
+export const startProcess: StartWorker = (file, memoryMb, onMessage, onEnd) => {
   const child = fork(file, [String(memoryMb)], {
     execArgv: [],
     serialization: 'advanced',
     stdio: ['pipe', 'ignore', 'ignore', 'ipc'],
   })
-  child.on('message', onResult)
+  child.on('message', (message) => onMessage(message as WorkerMessage))
   child.on('error', (cause) => onEnd('failure', cause))
   child.on('exit', (code, signal) =>
     onEnd(
@@ -85,7 +92,7 @@ export class BoundedWorker<Job, Result> {
   readonly #bounds: WorkerBounds
   readonly #start: StartWorker
   #worker: WorkerHandle | undefined
-  #onResult: (result: Result) => void = () => {}
+  #onMessage: (message: WorkerMessage<Result>) => void = () => {}
   #onFailure: (error: LlmError) => void = () => {}
   #idleTimer: NodeJS.Timeout | undefined
   #queue: Promise<unknown> = Promise.resolve()
@@ -99,59 +106,81 @@ export class BoundedWorker<Job, Result> {
   /** Ends the running job, which rejects. Starts the next worker, unless none was running. */
   restart(): void {
     if (!this.#worker) return
+    this.#onFailure(new LlmError('internal', 'The job was stopped.'))
     this.#terminate()
     this.start()
-    this.#onFailure(new LlmError('internal', 'The job was stopped.'))
   }
 
   /** Starts the worker unless it is running. If called early, the first job need not wait for the start. */
   start(): WorkerHandle {
     if (this.#worker) return this.#worker
-    const onResult = (result: unknown): void => {
-      if (this.#worker === worker) this.#onResult(result as Result)
+    const onMessage = (message: WorkerMessage): void => {
+      if (this.#worker === worker) this.#onMessage(message as WorkerMessage<Result>)
     }
     const onEnd = (reason: WorkerEndReason, cause: unknown): void => {
       if (this.#worker !== worker) return
       this.#terminate()
       this.#onFailure(this.#errorOf(reason, cause))
     }
-    const worker = this.#start(this.#file, this.#bounds.memoryMb, onResult, onEnd)
+    const worker = this.#start(this.#file, this.#bounds.memoryMb, onMessage, onEnd)
     this.#worker = worker
     return worker
   }
 
   /**
-   * Resolves with `undefined` when the signal aborts before the job starts.
-   * @param deadlineMs @default the deadline of the bounds
+   * Resolves with `undefined` when the signal aborts before the job starts. Throws an `LlmError`: the
+   * `limitError` of the bounds if the meter has no CPU time left, `overloaded` if the machine is too busy.
    */
-  run(job: Job, signal: AbortSignal, deadlineMs = this.#bounds.deadlineMs): Promise<Result | undefined> {
-    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, deadlineMs)))
+  run(job: Job, signal: AbortSignal, meter: CpuMeter): Promise<Result | undefined> {
+    const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, meter)))
     this.#queue = running.catch(() => {})
     return running
   }
 
-  async #run(job: Job, signal: AbortSignal, deadlineMs: number): Promise<Result> {
+  async #run(job: Job, signal: AbortSignal, meter: CpuMeter): Promise<Result> {
     const { idleMs, limitError } = this.#bounds
-    let timer: NodeJS.Timeout | undefined
-    let shortenDeadline = (): void => {}
+    let checkTimer: NodeJS.Timeout | undefined
+    let deadline: NodeJS.Timeout | undefined
+    let onAbort = (): void => {}
     clearTimeout(this.#idleTimer)
     return new Promise<Result>((resolve, reject) => {
-      const onTimeout = (): void => {
+      const fail = (error: LlmError): void => {
+        meter.stop()
+        reject(error)
+      }
+      const end = (error: LlmError): void => {
+        fail(error)
         this.#terminate()
-        reject(limitError('time'))
       }
-      timer = setTimeout(onTimeout, deadlineMs)
-      shortenDeadline = () => {
-        clearTimeout(timer)
-        timer = setTimeout(onTimeout, Math.min(deadlineMs, abortedDeadlineMs))
+      const setDeadline = (ms: number, error: LlmError): void => {
+        clearTimeout(deadline)
+        deadline = setTimeout(end, ms, error)
       }
-      signal.addEventListener('abort', shortenDeadline)
-      this.#onResult = resolve
-      this.#onFailure = reject
+      const check = (): void => {
+        const { remainingMs } = meter
+        if (remainingMs <= 0) end(limitError('time'))
+        else checkTimer = setTimeout(check, Math.max(minCheckMs, remainingMs))
+      }
+      onAbort = () => setDeadline(abortedDeadlineMs, limitError('time'))
+      signal.addEventListener('abort', onAbort)
+      this.#onFailure = fail
+      this.#onMessage = (message) => {
+        if (message.type === 'ended') {
+          meter.stop(message.spentMs)
+          resolve(message.result)
+        } else {
+          meter.start(message)
+          if (!signal.aborted) setDeadline(maxSlowdown * meter.remainingMs, machineTooBusy())
+          check()
+        }
+      }
+      setDeadline(startTimeoutMs, machineTooBusy())
       this.start().post(job)
     }).finally(() => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', shortenDeadline)
+      clearTimeout(checkTimer)
+      clearTimeout(deadline)
+      signal.removeEventListener('abort', onAbort)
+      this.#onFailure = this.#onMessage = () => {}
       if (idleMs !== undefined) this.#idleTimer = setTimeout(() => this.#terminate(), idleMs)
     })
   }
@@ -171,3 +200,8 @@ export class BoundedWorker<Job, Result> {
     worker?.terminate()
   }
 }
+
+const machineTooBusy = (): LlmError =>
+  new LlmError('overloaded', 'The server is too busy to prepare the request. Try again later.', {
+    retryAfterMs: 10_000,
+  })

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { LlmError } from '../../../../errors.ts'
 import { type CpuBudget, TenantCpu } from './cpu-budget.ts'
+import type { CpuMeter } from './cpu-meter.ts'
 import { type PoolWorker, WorkerPool } from './worker-pool.ts'
 
 interface FakeJob {
@@ -20,8 +21,9 @@ function fakePool() {
   let created = 0
   class FakeWorker implements PoolWorker<FakeJob, string> {
     #stop = (): void => {}
-    run({ name, isEndless = false }: FakeJob): Promise<string> {
+    run({ name, isEndless = false }: FakeJob, _signal: AbortSignal, meter: CpuMeter): Promise<string> {
       log.push(name)
+      meter.start({ cpuMs: 0 })
       return new Promise((resolve, reject) => {
         this.#stop = () => reject(new LlmError('internal', 'stopped'))
         ends.set(name, () => resolve(name))
@@ -132,19 +134,62 @@ test('an aborted call leaves the queue', async () => {
   expect(log).toEqual(['first'])
 })
 
-test('a job may run for as long as the call has CPU time left', async () => {
-  const deadlines: number[] = []
-  const pool = new WorkerPool<string, string>(() => ({
-    run: async (job, _signal, deadlineMs) => {
-      deadlines.push(deadlineMs)
+test.each([
+  ['as long as the call has CPU time left', {}, 1_000],
+  ['no longer than the limit of the pool', { maxJobMs: 300 }, 300],
+])('a job may run for %s', async (_limit, options, expected) => {
+  const limits: number[] = []
+  const worker: PoolWorker<string, string> = {
+    run: async (job, _signal, meter) => {
+      limits.push(meter.remainingMs)
       return job
     },
     restart: () => {},
-  }))
+  }
+  const pool = new WorkerPool(() => worker, options)
   const budget = budgetOf()
   budget.charge(9_000)
 
   await pool.run('job', budget)
 
-  expect(deadlines).toEqual([1_000])
+  expect(limits).toEqual([expected])
+})
+
+test('the CPU time of a job counts towards its call, also if the job fails', async () => {
+  const worker: PoolWorker<string, string> = {
+    run: async (job, _signal, meter) => {
+      meter.stop(700)
+      if (job === 'bad') throw new LlmError('internal', 'bad')
+      return job
+    },
+    restart: () => {},
+  }
+  const pool = new WorkerPool(() => worker)
+  const budget = budgetOf()
+
+  await pool.run('good', budget)
+  await expect(pool.run('bad', budget)).rejects.toMatchObject({ code: 'internal' })
+
+  expect(budget.remainingMs).toBe(8_600)
+})
+
+test('a job that waits for its worker, or for a core, is not slow', async () => {
+  const tenants = new TenantCpu()
+  const worker: PoolWorker<string, string> = {
+    run: async (job, _signal, meter) => {
+      await new Promise((resolve) => setTimeout(resolve, 3 * quickMs))
+      if (job === 'starved') {
+        meter.start({ thread: 'gone', cpuMs: 0 })
+        meter.stop(1)
+      }
+      return job
+    },
+    restart: () => {},
+  }
+  const pool = new WorkerPool(() => worker, { quickMs })
+
+  await pool.run('waiting', budgetOf({ tenant: 'ann' }, tenants))
+  await pool.run('starved', budgetOf({ tenant: 'ann' }, tenants))
+
+  expect(tenants.isSlow('ann')).toBe(false)
 })

@@ -6,15 +6,18 @@
 import { availableParallelism } from 'node:os'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import { type CpuBudget, selectNext } from './cpu-budget.ts'
+import { CpuMeter } from './cpu-meter.ts'
 
-/** Running time from which on a job counts as slow, in ms. */
+/** Time after its start from which on a job counts as slow, in ms. */
 const defaultQuickMs = 1_000
+/** Interval at which running jobs count as progress, in ms. Each of them ends in time, even on a busy machine. */
+const progressMs = 1_000
 /** Maximum number of quick jobs at a time, and of slow jobs. Decoding needs the other cores. */
 const defaultConcurrency = Math.min(4, Math.max(1, availableParallelism() >> 2))
 
 export interface PoolWorker<Job, Result> {
-  /** Rejects with an `LlmError` `invalid_request` if the job exceeds the deadline. */
-  run(job: Job, signal: AbortSignal, deadlineMs: number): Promise<Result | undefined>
+  /** Rejects with an `LlmError` `invalid_request` if the meter has no CPU time left. */
+  run(job: Job, signal: AbortSignal, meter: CpuMeter): Promise<Result | undefined>
   /** Ends the running job, which rejects. The worker stays usable. */
   restart(): void
 }
@@ -28,7 +31,9 @@ interface PoolOptions {
   /** Maximum number of quick jobs at a time, and of slow jobs. There are up to twice as many workers. */
   readonly concurrency?: number
   readonly quickMs?: number
-  /** Called when a job has ended or turns out to be slow. */
+  /** Maximum CPU time of a job, in ms. @default what is left of the call's budget */
+  readonly maxJobMs?: number
+  /** Called when a job has ended or turns out to be slow, and regularly while jobs run. */
   readonly onProgress?: () => void
 }
 
@@ -36,6 +41,7 @@ export class WorkerPool<Job, Result> {
   readonly #create: (isFirst: boolean) => PoolWorker<Job, Result>
   readonly #concurrency: number
   readonly #quickMs: number
+  readonly #maxJobMs: number
   readonly #onProgress: () => void
   /** In order of creation. */
   readonly #workers: PoolWorker<Job, Result>[] = []
@@ -52,16 +58,22 @@ export class WorkerPool<Job, Result> {
   /** @param create creates a worker. Called when all others are busy */
   constructor(
     create: (isFirst: boolean) => PoolWorker<Job, Result>,
-    { concurrency = defaultConcurrency, quickMs = defaultQuickMs, onProgress = () => {} }: PoolOptions = {},
+    {
+      concurrency = defaultConcurrency,
+      quickMs = defaultQuickMs,
+      maxJobMs = Number.POSITIVE_INFINITY,
+      onProgress = () => {},
+    }: PoolOptions = {},
   ) {
     this.#create = create
     this.#concurrency = concurrency
     this.#quickMs = quickMs
+    this.#maxJobMs = maxJobMs
     this.#onProgress = onProgress
   }
 
   /**
-   * Charges the running time to the budget. Resolves with `undefined` when the signal of the budget aborts
+   * Charges the CPU time of the job to the budget. Resolves with `undefined` when the signal of the budget aborts
    * before the job starts.
    */
   async run(job: Job, budget: CpuBudget): Promise<Result | undefined> {
@@ -77,28 +89,33 @@ export class WorkerPool<Job, Result> {
   async #attempt(job: Job, entry: PoolEntry): Promise<{ readonly result: Result | undefined } | undefined> {
     const { budget } = entry
     const worker = this.#takeWorker()
-    const startedAt = performance.now()
     let isStopped = false
+    let slowTimer: NodeJS.Timeout | undefined
     const onSlow = (): void => {
       isStopped = this.#countRunning(true) >= this.#concurrency
       entry.isSlow = true
-      budget.markSlow()
+      // A job that got little of a core may be a quick one.
+      if (meter.spentMs > this.#quickMs / 4) budget.markSlow()
       this.#onProgress()
       if (isStopped) worker.restart()
       else this.#queue.pump()
     }
-    const timer = entry.isSlow ? undefined : setTimeout(onSlow, this.#quickMs)
+    const onStart = (): void => {
+      if (!entry.isSlow) slowTimer ??= setTimeout(onSlow, this.#quickMs)
+    }
+    const meter = new CpuMeter(Math.min(budget.remainingMs, this.#maxJobMs), onStart)
+    const progressTimer = setInterval(() => this.#onProgress(), progressMs)
     try {
-      return { result: await worker.run(job, budget.signal, budget.remainingMs) }
+      return { result: await worker.run(job, budget.signal, meter) }
     } catch (error) {
       if (isStopped) return undefined
       throw error
     } finally {
-      clearTimeout(timer)
-      const spentMs = performance.now() - startedAt
-      if (isStopped) budget.chargeTenant(spentMs)
-      else budget.charge(spentMs)
-      if (spentMs > this.#quickMs) budget.markSlow()
+      clearTimeout(slowTimer)
+      clearInterval(progressTimer)
+      if (isStopped) budget.chargeTenant(meter.spentMs)
+      else budget.charge(meter.spentMs)
+      if (meter.spentMs > this.#quickMs) budget.markSlow()
       this.#running.delete(entry)
       this.#busy.delete(worker)
       this.#onProgress()
