@@ -32,6 +32,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
+/** A schema that takes a few hundred milliseconds to build a grammar from. No two are equal. */
+function costlySchema(name: string): Exclude<GenerateRequest['format'], undefined> {
+  const properties = Array.from({ length: 60 }, (_, index) => [
+    `${name}${index}`,
+    { type: 'string', pattern: `^([a-z]{1,${20 + index}}|x)(${name}|y)+$` },
+  ])
+  return { type: 'json-schema', schema: { type: 'object', properties: Object.fromEntries(properties) } }
+}
+
 const chat = (text: string): GenerateRequest => ({
   model: 'shared',
   input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text }] }] },
@@ -40,11 +49,11 @@ const chat = (text: string): GenerateRequest => ({
 })
 
 /** In ms. */
-async function timeToFirstText(id: string): Promise<number> {
+async function timeToFirstText(id: string, more: Partial<GenerateRequest> = {}): Promise<number> {
   const startedAt = performance.now()
   const call = { signal: new AbortController().signal, caller: { id } }
   let first: number | undefined
-  for await (const { type } of await llm.generate(chat('Hello'), call))
+  for await (const { type } of await llm.generate({ ...chat('Hello'), ...more }, call))
     if (type === 'text') first ??= performance.now() - startedAt
   return first ?? Number.POSITIVE_INFINITY
 }
@@ -108,6 +117,21 @@ test('while a tenant tokenizes and counts long texts, the first tokens of other 
 
   // Without turns, the first tokens would wait for 48 MB of text.
   expect(Math.max(...times)).toBeLessThan(3_000)
+}, 60_000)
+
+test('while a tenant sends costly schemas, the structured answers of other tenants start soon', async () => {
+  let built = 0
+  const caller = { id: 'greedy' }
+  const { end } = await flood(30, async (signal) => {
+    const format = costlySchema(`p${built++}x`)
+    for await (const _event of await llm.generate({ ...chat('Hello'), format }, { signal, caller }));
+  })
+
+  const format = { type: 'json-schema', schema: { type: 'object', properties: { name: {} } } } as const
+  const first = await timeToFirstText('ann', { format }).finally(end)
+
+  // Without turns, it would wait for the grammars of all of them.
+  expect(first).toBeLessThan(2_000)
 }, 60_000)
 
 test('one caller cannot take the place of generations by counting', async () => {
