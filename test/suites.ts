@@ -92,10 +92,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars during streams'],
   'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
   'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
-  'test/local-engine/pre-tokenizers.test.ts': [
-    '.ci/run',
-    'one model process for each pre-tokenizer, a sample',
-  ],
+  'test/local-engine/pre-tokenizers.test.ts': ['.ci/run', 'long words with every pre-tokenizer, a sample'],
   'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
   'test/local-engine/prompt-reuse.test.ts': [
     '.ci/run',

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-sdk-0'
 import OpenAI from 'openai'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { greeting, type LimitedServer, poor, serveLimited } from './limited.ts'
 
@@ -49,17 +49,18 @@ const sdks: readonly (readonly [string, Sdk])[] = [
 ]
 
 const models = emptyFolder()
-let server: LimitedServer
 
-beforeEach(async () => {
-  server = await serveLimited(models, 3_000)
-})
+/** Each test has its own server, since the tests wait at the same time. */
+async function serve({ onTestFinished }: TestContext): Promise<LimitedServer> {
+  const server = await serveLimited(models, 3_000)
+  onTestFinished(() => server.close())
+  return server
+}
 
-afterEach(() => server.close())
-
-test.each(sdks)(
+test.concurrent.for(sdks)(
   '%s: a rate-limited call is answered after one retry, with and without streaming',
-  async (_name, sdk) => {
+  async ([_name, sdk], context) => {
+    const server = await serve(context)
     for (const [name, ask] of [
       ['ada', sdk.ask],
       ['bob', sdk.stream],
@@ -72,12 +73,16 @@ test.each(sdks)(
   },
 )
 
-test.each(sdks)('%s: a call at the spending limit is not retried', async (_name, sdk) => {
-  const error = await sdk.ask(server.url, poor).then(
-    () => undefined,
-    (reason: Error) => reason,
-  )
+test.concurrent.for(sdks)(
+  '%s: a call at the spending limit is not retried',
+  async ([_name, sdk], context) => {
+    const server = await serve(context)
+    const error = await sdk.ask(server.url, poor).then(
+      () => undefined,
+      (reason: Error) => reason,
+    )
 
-  expect(error?.constructor.name).toBe(sdk.spent)
-  expect(server.arrivals).toHaveLength(1)
-})
+    expect(error?.constructor.name).toBe(sdk.spent)
+    expect(server.arrivals).toHaveLength(1)
+  },
+)

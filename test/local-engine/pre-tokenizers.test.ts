@@ -1,12 +1,15 @@
 /** Long words with every pre-tokenizer of the engine: each is tokenized or rejected, and no model process ends. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type Llm } from '@modelmount/core'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { RegexPreTokenizer } from '../../packages/core/src/engine/local/model-process/prompt/regex-pre-tokenizer.ts'
 import { forgedPreTokenizer, randomOf } from '../support/forgeries.ts'
 import { type PreTokenizer, readPreTokenizers } from '../support/pre-tokenizers.ts'
+import { childrenOf, hasProc } from '../support/processes.ts'
 import { times } from '../support/scale.ts'
 
 const preTokenizers = await readPreTokenizers()
@@ -28,15 +31,13 @@ const expectedRejections: Readonly<Record<string, RegExp>> = {
 }
 
 let folder: string
-let llm: Llm
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'pre-'))
-  llm = await createLlm({ models: folder })
 })
 
 afterAll(async () => {
-  await llm.close()
+  tokenizer?.kill()
   await rm(folder, { recursive: true })
 })
 
@@ -119,14 +120,23 @@ function longestMatch(text: string, expressions: PreTokenizer['expressions']): s
 const toJavaScript = (pattern: string): RegExp =>
   new RegExp(pattern.replace(/\\p\{L.\}/g, '\\p{L}').replace('\\p{AFMoE_digits}', '\\p{N}{1,3}'), 'gu')
 
-async function tokenizeOrReject(model: string, text: string): Promise<'tokens' | 'rejected'> {
-  try {
-    await llm.tokenize({ model, text })
-    return 'tokens'
-  } catch (error) {
-    expect(error).toMatchObject({ name: 'LlmError', code: 'invalid_request' })
+/** Ends with a text that it cannot take. Then the next text starts another one. */
+let tokenizer: ChildProcess | undefined
+
+/** Tokenizes in one process for all vocabularies, which runs the code of a model process. */
+async function tokenizeOrReject(modelPath: string, text: string): Promise<'tokens' | 'rejected'> {
+  tokenizer ??= fork(fileURLToPath(new URL('./tokenize.mjs', import.meta.url)))
+  tokenizer.send({ modelPath, text })
+  const [result] = await Promise.race([once(tokenizer, 'message'), once(tokenizer, 'exit')])
+  if (typeof result !== 'object' || result === null) {
+    tokenizer = undefined
+    throw new Error(`The process ended (${result}) after ${JSON.stringify(text.slice(0, 20))}`)
+  }
+  if (result.error) {
+    expect(result.error).toMatchObject({ name: 'LlmError', code: 'invalid_request' })
     return 'rejected'
   }
+  return 'tokens'
 }
 
 describe('no long word ends a model process', () => {
@@ -141,21 +151,21 @@ describe('no long word ends a model process', () => {
     async (name) => {
       const file = join(folder, `${name}.gguf`)
       await writeFile(file, forgedPreTokenizer(name))
-      await llm.load(name)
-      const processId = llm.loaded()[0]?.processId
       const outcomes = new Map<string, 'tokens' | 'rejected'>()
 
-      for (const part of partsFor(name)) {
-        const text = part.repeat(length / part.length)
-        outcomes.set(part, await tokenizeOrReject(name, text))
-        expect(llm.loaded()[0]?.processId, `after ${JSON.stringify(part)}`).toBe(processId)
-      }
+      for (const part of partsFor(name))
+        outcomes.set(part, await tokenizeOrReject(file, part.repeat(length / part.length)))
 
       const rejected = [...outcomes].flatMap(([part, outcome]) => (outcome === 'rejected' ? part : []))
       expect(rejected).toEqual(partsFor(name).filter((part) => expectedRejections[name]?.test(part)))
-      await llm.unload(name)
+      endIsolated()
       await rm(file)
     },
     60_000,
   )
 })
+
+/** Ends the child process that tokenized the long words of one vocabulary. Left alone, it would idle for a minute. */
+function endIsolated(): void {
+  if (hasProc) for (const id of childrenOf(tokenizer?.pid ?? 0)) process.kill(id, 'SIGKILL')
+}
