@@ -7,28 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { LocalOptions } from '@modelmount/core'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { describe, expect, type TestContext, test } from 'vitest'
 import { noiseModel } from '../support/models.ts'
 import { isAlive, until } from '../support/processes.ts'
-
-let models: string
-let runtimeDir: string
-let apps: App[] = []
-
-beforeEach(async () => {
-  models = await mkdtemp(join(tmpdir(), 'models-'))
-  runtimeDir = await mkdtemp(join(tmpdir(), 'run-'))
-  await copyFile(noiseModel, join(models, 'noise.gguf'))
-})
-
-afterEach(async () => {
-  for (const { child } of apps) child.kill('SIGKILL')
-  apps = []
-  // Retries, because a model process that is exiting may still write there.
-  await Promise.all(
-    [models, runtimeDir].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
-  )
-})
 
 interface App {
   readonly child: ChildProcess
@@ -36,18 +17,47 @@ interface App {
 }
 type End = { readonly pieces: number; readonly firstMs: number } | { readonly code: string }
 
-/** Starts an app in a child process, and waits until it accepts calls. */
-async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = []): Promise<App> {
-  const child = fork(
-    besideThis('worker.mjs'),
-    [JSON.stringify({ models, local: { runtimeDir, ...local } })],
-    {
-      env: { ...process.env, NODE_OPTIONS: '' },
-      execArgv: [...execArgv],
+/** A runtime folder of its own, and apps that share it. Several tests wait at the same time. */
+interface Machine {
+  readonly runtimeDir: string
+  /** Starts an app in a child process, and waits until it accepts calls. */
+  startApp(local?: LocalOptions, execArgv?: readonly string[]): Promise<App>
+  /** Folders of the running model processes. */
+  processFolders(): Promise<readonly string[]>
+}
+
+async function openMachine({ onTestFinished }: TestContext): Promise<Machine> {
+  const models = await mkdtemp(join(tmpdir(), 'models-'))
+  const runtimeDir = await mkdtemp(join(tmpdir(), 'run-'))
+  const apps: App[] = []
+  onTestFinished(async () => {
+    for (const { child } of apps) child.kill('SIGKILL')
+    // Retries, because a model process that is exiting may still write there.
+    await Promise.all(
+      [models, runtimeDir].map((folder) => rm(folder, { recursive: true, force: true, maxRetries: 5 })),
+    )
+  })
+  await copyFile(noiseModel, join(models, 'noise.gguf'))
+  return {
+    runtimeDir,
+    startApp: async (local = {}, execArgv = []) => {
+      const options = { models, local: { runtimeDir, ...local } }
+      const child = fork(besideThis('worker.mjs'), [JSON.stringify(options)], {
+        env: { ...process.env, NODE_OPTIONS: '' },
+        execArgv: [...execArgv],
+      })
+      const app = appIn(child)
+      apps.push(app)
+      await once(child, 'message')
+      return app
     },
-  )
+    processFolders: async () => (await readdir(runtimeDir)).filter((name) => name.startsWith('process-')),
+  }
+}
+
+function appIn(child: ChildProcess): App {
   let calls = 0
-  const app: App = {
+  return {
     child,
     ask: (maxTokens) => {
       const id = ++calls
@@ -61,24 +71,18 @@ async function startApp(local: LocalOptions = {}, execArgv: readonly string[] = 
       return { processId: find<number>('processId'), end: find<End>('done') }
     },
   }
-  apps.push(app)
-  await once(child, 'message')
-  return app
 }
 
 const besideThis = (name: string): string => fileURLToPath(new URL(`./${name}`, import.meta.url))
-const startApps = (count: number): Promise<App[]> =>
-  Promise.all(Array.from({ length: count }, () => startApp()))
 const end = async (app: App): Promise<void> => {
   const exit = once(app.child, 'exit')
   app.child.kill('SIGKILL')
   await exit
 }
-const processFolders = async (): Promise<readonly string[]> =>
-  (await readdir(runtimeDir)).filter((name) => name.startsWith('process-'))
 
-test('four apps that load a model at the same time share one model process', async () => {
-  const workers = await startApps(4)
+test('four apps that load a model at the same time share one model process', async (context) => {
+  const { startApp, processFolders } = await openMachine(context)
+  const workers = await Promise.all([1, 2, 3, 4].map(() => startApp()))
 
   const calls = workers.map(({ ask }) => ask(5))
 
@@ -89,22 +93,8 @@ test('four apps that load a model at the same time share one model process', asy
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(1)
 })
 
-test('a model process outlives the app that started it, and completes the answers of other apps', async () => {
-  const starter = await startApp()
-  const processId = await starter.ask(1).processId
-  const [other] = await startApps(1)
-  const running = (other as App).ask(300)
-  expect(await running.processId).toBe(processId)
-
-  await end(starter)
-
-  expect(await running.end).toMatchObject({ pieces: 300 })
-  await end(other as App)
-  await until(() => !isAlive(processId), 15_000)
-  expect(await readdir(runtimeDir)).toEqual([])
-})
-
-test('an app that restarts uses the model process of its previous run', async () => {
+test('an app that restarts uses the model process of its previous run', async (context) => {
+  const { startApp } = await openMachine(context)
   const before = await startApp()
   const processId = await before.ask(1).processId
   await end(before)
@@ -115,19 +105,8 @@ test('an app that restarts uses the model process of its previous run', async ()
   expect(await call.processId).toBe(processId)
 })
 
-test('a model process exits if the app that started it dies before it connects', async () => {
-  const starter = await startApp()
-  starter.ask(1)
-  await expect
-    .poll(() => readdir(runtimeDir), { interval: 1, timeout: 10_000 })
-    .toContainEqual(expect.stringMatching(/json$/))
-
-  await end(starter)
-
-  await expect.poll(() => readdir(runtimeDir), { timeout: 20_000 }).toEqual([])
-})
-
-test('files left by a killed model process and its killed app do not affect the next app', async () => {
+test('files left by a killed model process and its killed app do not affect the next app', async (context) => {
+  const { runtimeDir, startApp, processFolders } = await openMachine(context)
   const before = await startApp()
   const killed = await before.ask(1).processId
   process.kill(before.child.pid as number, 'SIGSTOP')
@@ -144,20 +123,8 @@ test('files left by a killed model process and its killed app do not affect the 
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(1)
 })
 
-test('a stopped model process is replaced when an app connects to it', async () => {
-  const before = await startApp()
-  const stopped = await before.ask(1).processId
-  process.kill(stopped, 'SIGSTOP')
-
-  const after = await startApp()
-  const call = after.ask(3)
-
-  expect(await call.processId).not.toBe(stopped)
-  expect(await call.end).toMatchObject({ pieces: 3 })
-  await until(() => !isAlive(stopped), 10_000)
-})
-
-test('apps with different context sizes have separate model processes', async () => {
+test('apps with different context sizes have separate model processes', async (context) => {
+  const { startApp } = await openMachine(context)
   const one = await startApp({ contextSize: 512 })
   const other = await startApp({ contextSize: 1024 })
 
@@ -166,18 +133,20 @@ test('apps with different context sizes have separate model processes', async ()
   expect(new Set(ids).size).toBe(2)
 })
 
-test('an app with another protocol version has a separate model process, and both apps get answers', async () => {
+test('an app with another protocol version has a separate model process, and both apps get answers', async (context) => {
+  const { startApp, processFolders } = await openMachine(context)
   const older = await startApp({}, ['--import', besideThis('first-version.mjs')])
-  const [app] = await startApps(1)
+  const app = await startApp()
 
-  const calls = [older, app as App].map(({ ask }) => ask(5))
+  const calls = [older, app].map(({ ask }) => ask(5))
 
   expect(new Set(await Promise.all(calls.map(({ processId }) => processId))).size).toBe(2)
   expect(await Promise.all(calls.map((call) => call.end))).toMatchObject(Array(2).fill({ pieces: 5 }))
   await expect.poll(processFolders, { timeout: 10_000 }).toHaveLength(2)
 })
 
-test('apps with different runtime folders have separate model processes', async () => {
+test('apps with different runtime folders have separate model processes', async (context) => {
+  const { runtimeDir, startApp } = await openMachine(context)
   const apart = join(runtimeDir, 'apart')
   await mkdir(apart, { mode: 0o700 })
   const [one, other] = [await startApp(), await startApp({ runtimeDir: apart })]
@@ -187,7 +156,8 @@ test('apps with different runtime folders have separate model processes', async 
   expect(new Set(ids).size).toBe(2)
 })
 
-test('when its memory is needed, an idle model process exits, and a busy one completes its answer', async () => {
+test('when its memory is needed, an idle model process exits, and a busy one completes its answer', async (context) => {
+  const { runtimeDir, startApp } = await openMachine(context)
   const app = await startApp()
   const idle = await app.ask(1).processId
   await app.ask(1).end
@@ -202,6 +172,52 @@ test('when its memory is needed, an idle model process exits, and a busy one com
   expect(busy).not.toBe(idle)
   expect(await next.end).toMatchObject({ pieces: 400 })
   expect(isAlive(busy)).toBe(true)
+})
+
+// Idle for seconds each, so they run side by side.
+describe.concurrent('after a time limit', () => {
+  test('a model process outlives the app that started it, and completes the answers of other apps', async (context) => {
+    const { runtimeDir, startApp } = await openMachine(context)
+    const starter = await startApp()
+    const processId = await starter.ask(1).processId
+    const other = await startApp()
+    const running = other.ask(300)
+    expect(await running.processId).toBe(processId)
+
+    await end(starter)
+
+    expect(await running.end).toMatchObject({ pieces: 300 })
+    await end(other)
+    await until(() => !isAlive(processId), 15_000)
+    expect(await readdir(runtimeDir)).toEqual([])
+  })
+
+  test('a model process exits if the app that started it dies before it connects', async (context) => {
+    const { runtimeDir, startApp } = await openMachine(context)
+    const starter = await startApp()
+    starter.ask(1)
+    await expect
+      .poll(() => readdir(runtimeDir), { interval: 1, timeout: 10_000 })
+      .toContainEqual(expect.stringMatching(/json$/))
+
+    await end(starter)
+
+    await expect.poll(() => readdir(runtimeDir), { timeout: 20_000 }).toEqual([])
+  })
+
+  test('a stopped model process is replaced when an app connects to it', async (context) => {
+    const { startApp } = await openMachine(context)
+    const before = await startApp()
+    const stopped = await before.ask(1).processId
+    process.kill(stopped, 'SIGSTOP')
+
+    const after = await startApp()
+    const call = after.ask(3)
+
+    expect(await call.processId).not.toBe(stopped)
+    expect(await call.end).toMatchObject({ pieces: 3 })
+    await until(() => !isAlive(stopped), 10_000)
+  })
 })
 
 /** Sends the `yield` message of a model process that needs memory. Resolves when the connection closes. */
