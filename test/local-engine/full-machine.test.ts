@@ -1,20 +1,27 @@
 /** On a machine with memory for one model, calls of another model wait while the first one is busy. */
 
 import { readdirSync, readFileSync } from 'node:fs'
-import { copyFile } from 'node:fs/promises'
+import { copyFile, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createLlm, type Llm } from '@modelmount/core'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseModel } from '../support/models.ts'
 import { isAlive, noOrphan, until } from '../support/processes.ts'
 
 const models = emptyFolder()
-const runtimeDir = emptyFolder()
+const machines = emptyFolder()
+/** Each test has another one, since model processes wait a few seconds for another app before they exit. */
+let runtimeDir: string
 let apps: Llm[] = []
 
+const openMachine = async (): Promise<void> => {
+  runtimeDir = await mkdtemp(join(machines, 'run-'))
+}
+
 beforeAll(async () => {
+  await openMachine()
   for (const name of ['a', 'b']) await copyFile(noiseModel, join(models, `${name}.gguf`))
   const llm = await startApp()
   process.env.FREE_BYTES = String(1e12)
@@ -26,11 +33,16 @@ beforeAll(async () => {
   process.env.FREE_BYTES = String(sizeBytes + 2e6)
 })
 
+beforeEach(openMachine)
+
 afterEach(async () => {
   for (const llm of apps) await llm.close()
   apps = []
-  await until(() => states().length === 0, 20_000)
 })
+
+afterAll(() =>
+  until(() => readdirSync(machines).every((name) => statesIn(join(machines, name)).length === 0), 20_000),
+)
 
 async function startApp(): Promise<Llm> {
   const modelProcessPath = fileURLToPath(new URL('./full-machine.mjs', import.meta.url))
@@ -49,11 +61,11 @@ const ask = (llm: Llm, model: string, signal?: AbortSignal) =>
   llm.chat('Hello', { model, maxTokens: 3, ...(signal && { signal }) })
 const processOf = (llm: Llm, model: string): number =>
   llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId ?? Number.NaN
-const states = (): readonly string[] =>
-  readdirSync(runtimeDir)
+const statesIn = (folder: string): readonly string[] =>
+  readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(join(runtimeDir, name), 'utf8')).state)
-const untilLoadWaits = (): Promise<void> => until(() => states().includes('waiting'), 15_000)
+    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')).state)
+const untilLoadWaits = (): Promise<void> => until(() => statesIn(runtimeDir).includes('waiting'), 15_000)
 
 test('a call waits until the loaded model is idle, and then evicts it', async () => {
   const llm = await startApp()
