@@ -585,16 +585,17 @@ describe('answers with a seed', () => {
       async () => {
         const alone = textsOf(await answers((index) => `alone ${index}`))
         await both.load('other')
-        let isOver = false
+        const leaving = new AbortController()
+        const { signal } = leaving
         const other = (async () => {
-          while (!isOver) await both.chat('Hello', { model: 'other', maxTokens: 1_000 })
+          while (!signal.aborted) await both.chat('Hello', { model: 'other', maxTokens: 1_000, signal })
         })()
 
         const cold = await answers((index) => `beside another model ${index}`)
         const warm = await answers((index) => `beside another model ${index}`)
 
-        isOver = true
-        await other
+        leaving.abort()
+        await expect(other).rejects.toMatchObject({ name: 'AbortError' })
         expect(textsOf(cold)).toEqual(alone)
         expect(textsOf(warm)).toEqual(alone)
       },
