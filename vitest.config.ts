@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
-import { aloneSuites, ciSuites, longSuites, otherMounts } from './test/suites.ts'
+import { aloneSuites, ciSuites, longSuites, otherMounts, unitSuites } from './test/suites.ts'
 import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
 import { LeakReporter } from './test/support/leak-reporter.ts'
@@ -25,10 +25,13 @@ interface Project {
   readonly isThorough?: boolean
   /** One suite at a time, after the other projects. */
   readonly isAlone?: boolean
+  /** Whether each suite gets a new worker process. Otherwise suites share workers, which saves their start. */
+  readonly isIsolated?: boolean
 }
 
 function project(name: string, given: Project): TestProjectConfiguration {
-  const { include, exclude = [], conformanceRows = 'mount', isThorough = false, isAlone = false } = given
+  const { include, exclude = [], conformanceRows = 'mount', isThorough = false } = given
+  const { isAlone = false, isIsolated = true } = given
   return {
     extends: true,
     test: {
@@ -36,6 +39,7 @@ function project(name: string, given: Project): TestProjectConfiguration {
       include: [...include],
       exclude: [...configDefaults.exclude, ...exclude],
       provide: { isThorough, conformanceRows },
+      isolate: isIsolated,
       // Model processes compute beside the tests: three at once on two cores are many times slower.
       ...(isAlone ? { fileParallelism: false, sequence: { groupOrder: 1 } } : { maxWorkers: 2 }),
     },
@@ -65,9 +69,14 @@ export default defineConfig({
     projects:
       longPart === undefined
         ? [
+            project('unit', {
+              include: unitSuites,
+              exclude: [...ciSuites, ...longOnly, ...aloneSuites],
+              isIsolated: false,
+            }),
             project('test', {
               include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
-              exclude: [...ciSuites, ...longOnly, ...aloneSuites],
+              exclude: [...ciSuites, ...longOnly, ...aloneSuites, ...unitSuites],
             }),
             project('test-alone', {
               include: aloneSuites,

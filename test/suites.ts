@@ -193,6 +193,12 @@ export const aloneSuites: readonly string[] = [
   ].map((name) => `test/local-engine/${name}.test.ts`),
 ]
 
+/** Suites of core that share worker processes. Those of the local engine do not, since native code can crash. */
+export const unitSuites: readonly string[] = [
+  'packages/core/src/*.test.ts',
+  'packages/core/src/!(engine)/**/*.test.ts',
+]
+
 /**
  * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
  * the framework. `.ci/run` runs the other rows.
