@@ -126,11 +126,14 @@ let tokenizer: ChildProcess | undefined
 /** Tokenizes in one process for all vocabularies, which runs the code of a model process. */
 async function tokenizeOrReject(modelPath: string, text: string): Promise<'tokens' | 'rejected'> {
   tokenizer ??= fork(fileURLToPath(new URL('./tokenize.mjs', import.meta.url)))
+  const settled = new AbortController()
+  const { signal } = settled
+  const ended = Promise.race([once(tokenizer, 'message', { signal }), once(tokenizer, 'exit', { signal })])
   tokenizer.send({ modelPath, text })
-  const [result] = await Promise.race([once(tokenizer, 'message'), once(tokenizer, 'exit')])
+  const [result, cause] = await ended.finally(() => settled.abort())
   if (typeof result !== 'object' || result === null) {
     tokenizer = undefined
-    throw new Error(`The process ended (${result}) after ${JSON.stringify(text.slice(0, 20))}`)
+    throw new Error(`The process ended (${cause ?? result}) after ${JSON.stringify(text.slice(0, 20))}`)
   }
   if (result.error) {
     expect(result.error).toMatchObject({ name: 'LlmError', code: 'invalid_request' })
