@@ -184,7 +184,10 @@ export function resolveOptions(
   }
 }
 
-/** The engine then accepts every call that the queues of all loaded models admit. */
+/**
+ * As many calls as the queues of all loaded models admit. Embeddings, loads and background calls do not queue,
+ * but count, too.
+ */
 const defaultMaxCalls = (
   queue: ResolvedQueueOptions | undefined,
   { maxLoadedModels }: ResolvedLocalOptions,

@@ -45,16 +45,18 @@ export interface LocalOptions {
   maxLoadedModels?: number | undefined
 
   /**
-   * How many calls may be in the engine at once, for all models together, from 1 to 1,000,000. As many calls
-   * that only count, render or tokenize may be there, too. Further calls are rejected with 503.
+   * How many calls may be in the engine at once, for all models together, from 1 to 1,000,000. Calls that only
+   * count, render or tokenize have a second bound of the same size. Further calls are rejected with 503. While
+   * the calls of one tenant reach a bound, each other tenant may exceed it by its share, at least one call.
    *
    * @default `maxAdmitted` plus `maxQueued`, times `maxLoadedModels`, but at least 512
    */
   maxCalls?: number | undefined
 
   /**
-   * Total length of the prompts of all calls in the engine, in characters, from 1,048,576 to 68,719,476,736.
-   * Further calls are rejected with 503.
+   * Total length of the prompts of the calls in the engine, in characters, from 1,048,576 to 68,719,476,736.
+   * Like `maxCalls`, it bounds the calls that only count, render or tokenize separately, and gives each tenant a
+   * share. Further calls are rejected with 503, and so is any longer prompt.
    *
    * @default 67,108,864
    */

@@ -38,7 +38,7 @@ export interface LocalEngineOptions {
   readonly maxContextSize: number | undefined
   readonly parallel: number
   readonly maxLoadedModels: number
-  /** How many calls may be in the engine at once, running and queued. */
+  /** How many calls of one cap may be in the engine at once, running and queued. */
   readonly maxCalls: number
   /** Total length of their prompts, in characters. */
   readonly maxPromptCharacters: number
@@ -272,7 +272,7 @@ export class LocalEngine implements Engine {
   async #withLoadedModel<T>(
     request: LoadableRequest,
     size: number,
-    { model: resolvedModel, signal, requestedContextSize }: EngineCall,
+    { model: resolvedModel, signal, tenant = '', requestedContextSize }: EngineCall,
     task: EngineTask<T>,
     hasBegun = (): boolean => false,
     cap = this.#callCap,
@@ -290,7 +290,7 @@ export class LocalEngine implements Engine {
         throw nameDeniedContext(cause, requestedContextSize)
       })
     }
-    return cap.run(size, () =>
+    return cap.run(tenant, size, () =>
       this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
         localModel.use(model, load, signal, loadedTask, hasBegun),
       ),

@@ -9,26 +9,73 @@ test('as many calls as allowed are admitted, the next is rejected until one has 
   const cap = new CallCap({ ...largest, maxCalls: 3 })
   const ends: (() => void)[] = []
   const calls = Array.from({ length: 3 }, () =>
-    cap.run(1, () => new Promise<void>((resolve) => ends.push(resolve))),
+    cap.run('ann', 1, () => new Promise<void>((resolve) => ends.push(resolve))),
   )
 
-  await expect(cap.run(1, async () => 'admitted')).rejects.toMatchObject(overloaded)
+  await expect(cap.run('ann', 1, async () => 'admitted')).rejects.toMatchObject(overloaded)
   ends[0]?.()
   await calls[0]
 
-  await expect(cap.run(1, async () => 'admitted')).resolves.toBe('admitted')
+  await expect(cap.run('ann', 1, async () => 'admitted')).resolves.toBe('admitted')
 })
 
 test('the total size of requests is bounded, and a failed call frees its share', async () => {
   const cap = new CallCap(largest)
   const large = 600_000
   let fail = (_error: Error): void => {}
-  const call = cap.run(large, () => new Promise((_resolve, reject) => (fail = reject)))
+  const call = cap.run('ann', large, () => new Promise((_resolve, reject) => (fail = reject)))
 
-  await expect(cap.run(large, async () => 'admitted')).rejects.toMatchObject(overloaded)
-  await expect(cap.run(10, async () => 'admitted')).resolves.toBe('admitted')
+  await expect(cap.run('ann', large, async () => 'admitted')).rejects.toMatchObject(overloaded)
+  await expect(cap.run('ann', 10, async () => 'admitted')).resolves.toBe('admitted')
   fail(new Error('no'))
   await expect(call).rejects.toThrow('no')
 
-  await expect(cap.run(large, async () => 'admitted')).resolves.toBe('admitted')
+  await expect(cap.run('ann', large, async () => 'admitted')).resolves.toBe('admitted')
+})
+
+/** Starts calls that do not end. */
+function fill(cap: CallCap, tenant: string, count: number, characters = 1): void {
+  for (let call = 0; call < count; call++) void cap.run(tenant, characters, () => new Promise(() => {}))
+}
+const isAdmitted = (cap: CallCap, tenant: string, characters = 1): Promise<boolean> =>
+  cap.run(tenant, characters, async () => true).catch(() => false)
+
+test('a tenant with all calls leaves the others their shares', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 4 })
+  fill(cap, 'ann', 4)
+
+  fill(cap, 'ben', 2)
+
+  expect(await isAdmitted(cap, 'ann')).toBe(false)
+  expect(await isAdmitted(cap, 'ben')).toBe(false)
+  expect(await isAdmitted(cap, 'cleo')).toBe(true)
+})
+
+test('a tenant with large prompts leaves the others room for theirs', async () => {
+  const cap = new CallCap(largest)
+  fill(cap, 'ann', 2, 500_000)
+
+  expect(await isAdmitted(cap, 'ann')).toBe(false)
+  fill(cap, 'ben', 1, 400_000)
+  expect(await isAdmitted(cap, 'ben', 50_000)).toBe(true)
+  expect(await isAdmitted(cap, 'ben', 200_000)).toBe(false)
+})
+
+test('each tenant gets one call, but none that is larger than all calls together may be', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 2 })
+  fill(cap, 'ann', 2, 500_000)
+  fill(cap, 'ben', 1, 1_000_000)
+
+  expect(await isAdmitted(cap, 'cleo', 1_000_001)).toBe(false)
+  expect(await isAdmitted(cap, 'cleo', 1_000_000)).toBe(true)
+  expect(await isAdmitted(cap, 'ben')).toBe(false)
+})
+
+test('tenants without calls are forgotten', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 2 })
+  for (let call = 0; call < 100; call++) expect(await isAdmitted(cap, `tenant ${call}`)).toBe(true)
+  fill(cap, 'ann', 2)
+  fill(cap, 'ben', 1)
+
+  expect(await isAdmitted(cap, 'ben')).toBe(false)
 })

@@ -1,4 +1,4 @@
-/** Bounds the number and the total size of calls in the engine, running and queued. */
+/** Bounds the number and the total size of calls in the engine, running and queued. Divides both among tenants. */
 import { LlmError } from '../../../errors.ts'
 
 export interface CallCapOptions {
@@ -7,29 +7,54 @@ export interface CallCapOptions {
   readonly maxPromptCharacters: number
 }
 
+interface CallTotals {
+  calls: number
+  characters: number
+}
+
+/**
+ * A tenant may use everything while the others need nothing. When they come, each gets an equal share, and at
+ * least one call. So the totals exceed the bounds until the calls of the first tenant have ended.
+ */
 export class CallCap {
   readonly #options: CallCapOptions
-  #calls = 0
-  #characters = 0
+  readonly #total: CallTotals = { calls: 0, characters: 0 }
+  /** Tenants that have calls. */
+  readonly #byTenant = new Map<string, CallTotals>()
 
   constructor(options: CallCapOptions) {
     this.#options = options
   }
 
   /** Throws an `LlmError` `overloaded` at once when a bound is exceeded. */
-  async run<T>(characters: number, task: () => Promise<T>): Promise<T> {
-    const { maxCalls, maxPromptCharacters } = this.#options
-    if (this.#calls >= maxCalls || this.#characters + characters > maxPromptCharacters)
+  async run<T>(tenant: string, characters: number, task: () => Promise<T>): Promise<T> {
+    const own = this.#byTenant.get(tenant) ?? { calls: 0, characters: 0 }
+    if (!this.#isAdmitted(own, characters))
       throw new LlmError('overloaded', 'Too many calls are waiting. Try again later.', {
         retryAfterMs: 5_000,
       })
-    this.#calls++
-    this.#characters += characters
+    this.#byTenant.set(tenant, own)
+    this.#add(own, 1, characters)
     try {
       return await task()
     } finally {
-      this.#calls--
-      this.#characters -= characters
+      this.#add(own, -1, -characters)
+      if (own.calls === 0) this.#byTenant.delete(tenant)
+    }
+  }
+
+  #isAdmitted(own: CallTotals, characters: number): boolean {
+    const { maxCalls, maxPromptCharacters } = this.#options
+    const hasRoom = ({ calls, characters: used }: CallTotals, tenants: number): boolean =>
+      calls + 1 <= maxCalls / tenants && used + characters <= maxPromptCharacters / tenants
+    const isFirst = own.calls === 0 && characters <= maxPromptCharacters
+    return isFirst || hasRoom(this.#total, 1) || hasRoom(own, this.#byTenant.size)
+  }
+
+  #add(own: CallTotals, calls: number, characters: number): void {
+    for (const totals of [own, this.#total]) {
+      totals.calls += calls
+      totals.characters += characters
     }
   }
 }
