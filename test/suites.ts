@@ -69,6 +69,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'load options of callers without the scope models, minimum time between reloads',
   ],
+  'test/incidents/tenants/one-tenants-embeddings-refused-every-chat.test.ts': [
+    '.ci/run',
+    'seconds of embedding calls that fill the bounds of the engine',
+  ],
   'test/incidents/tenants/slow-bodies-held-memory-and-sockets.test.ts': [
     '.ci/run',
     'seconds of slow clients',

@@ -330,6 +330,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts',
       'while endless answers %s fill all sequences, the first token of another tenant comes within twice its own time and a slice',
     ],
+    [
+      'test/incidents/tenants/one-tenants-embeddings-refused-every-chat.test.ts',
+      'while one tenant has %s, another one chats, counts and embeds',
+    ],
     ['test/conformance/faults.ts', 'a full queue is an error with `retry-after`'],
     [
       'packages/core/src/calls/metering.test.ts',
