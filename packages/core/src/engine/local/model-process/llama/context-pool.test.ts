@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ContextPool } from './context-pool.ts'
 
 /** Runs texts that stay active until the test ends them. */
@@ -54,16 +54,25 @@ test('a context is not created before it is needed', async () => {
   expect(made).toBe(0)
 })
 
-test('with one context, a tenant does not wait for all texts of another one', async () => {
+test('with one context, tenants take turns by the time that their texts take', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
   const { inside, enter, leave } = crowd(pool(1))
-  for (const name of ['a1', 'a2', 'a3', 'a4']) void enter(name, { tenant: 'ann' })
+  const order: (string | undefined)[] = []
+  const finish = async (ms: number): Promise<void> => {
+    const [name = 'none'] = inside
+    order.push(name)
+    vi.advanceTimersByTime(ms)
+    await leave(name)
+  }
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5']) void enter(name, { tenant: 'ann' })
   await setImmediate()
   for (const name of ['b1', 'b2']) void enter(name, { tenant: 'bob' })
+  for (const name of ['c1', 'c2', 'c3', 'c4']) void enter(name, { tenant: 'cleo', weight: 2 })
 
-  await leave('a1')
+  for (let text = 0; text < 11; text++) await finish(inside[0]?.startsWith('b') ? 20 : 10)
 
-  expect(inside).toEqual(['b1'])
-  for (const name of ['b1', 'b2', 'a2', 'a3', 'a4', 'b2']) await leave(name)
+  expect(order.join(' ')).toBe('a1 b1 c1 c2 a2 c3 c4 a3 b2 a4 a5')
 })
 
 test('the tenant with the fewest active texts is next, then the one that has used contexts for less time', async () => {
