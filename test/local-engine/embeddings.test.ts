@@ -201,6 +201,22 @@ describe('embeddings', () => {
     })
   })
 
+  test('of a call that is aborted count as far as they were evaluated', async () => {
+    const inputs = Array<string>(4_000).fill('A fox ran.')
+    const caller = { id: 'leaver', limits: { tokensPerDay: 100_000 } }
+    const leaving = new AbortController()
+    const many = llm.embed({ model, inputs }, { caller, signal: leaving.signal })
+    // The two tenants take turns, so some of the texts are evaluated meanwhile.
+    for (let call = 0; call < 5; call++) await embed(['Hello'])
+
+    leaving.abort()
+    await expect(many).rejects.toMatchObject({ name: 'AbortError' })
+
+    const [{ remaining = 0 } = {}] = await llm.limits.of(caller)
+    expect(remaining).toBeLessThan(100_000 - 6)
+    expect(remaining).toBeGreaterThan(100_000 - 6 * inputs.length)
+  })
+
   test('of 4,000 texts are in order, and a later call does not wait for them', async () => {
     const texts = Array.from({ length: 4_000 }, (_, index) => `${index} foxes ran.`)
     let isRead = false

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Access } from '../accounts/auth/access.ts'
 import type { Keys } from '../accounts/keys/keys.ts'
-import { type CallUsage, sanitizeUsage } from '../accounts/usage/call-usage.ts'
+import { type CallUsage, sanitizeTokenCount, sanitizeUsage } from '../accounts/usage/call-usage.ts'
 import type { Ledger } from '../accounts/usage/ledger.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import { uncached } from '../engine/events.ts'
@@ -96,6 +96,10 @@ export class CallPipeline {
     const run = this.#open(settings, 1)
     const { call } = run
     let usage: CallUsage | undefined
+    const onInputTokens = (tokens: number): void => {
+      usage = toInputUsage((usage?.inputTokens ?? 0) + sanitizeTokenCount(tokens))
+      run.onUsage(0, usage)
+    }
     let status: 'ended' | 'failed' = 'failed'
     try {
       await run.enter()
@@ -103,7 +107,7 @@ export class CallPipeline {
       call.computeWorstCase = async () => computePoolingWorstCase(request)
       await run.admit()
       call.signal.throwIfAborted()
-      const result = await work(request, call.toEngineCall())
+      const result = await work(request, { ...call.toEngineCall(), onInputTokens })
       usage = usageOf(result)
       status = 'ended'
       return { ...result, limits: call.limits }
@@ -146,5 +150,8 @@ export class CallPipeline {
 function usageOf(result: unknown): CallUsage | undefined {
   const { inputTokens } = Object(result) as { readonly inputTokens?: unknown }
   if (typeof inputTokens !== 'number') return undefined
-  return sanitizeUsage({ ...uncached, inputTokens, reusedTokens: 0, outputTokens: 0 })
+  return toInputUsage(inputTokens)
 }
+
+const toInputUsage = (inputTokens: number): CallUsage =>
+  sanitizeUsage({ ...uncached, inputTokens, reusedTokens: 0, outputTokens: 0 })

@@ -13,7 +13,10 @@ export interface CallStep {
    * Runs before the engine is called. Steps run in the order of their list. An `LlmError` rejects the call.
    */
   before(call: Call): Promise<void> | void
-  /** Runs for each event of the engine, with the usage of the call so far. Must not throw. */
+  /**
+   * Runs for each event of an answer and for each embedded or ranked text, with the usage of the call so far.
+   * Must not throw.
+   */
   onUsage?(call: Call, usage: CallUsage): void
   /**
    * Runs when the engine has finished the answer, which the reader may still be reading. Does not run if the

@@ -65,6 +65,11 @@ export interface EngineCall {
    * @default none
    */
   readonly requestedContextSize?: number
+  /**
+   * Called by `embed` and `rerank` with the tokens of each text when the model has evaluated it. So these
+   * texts count even if the call is aborted or fails.
+   */
+  readonly onInputTokens?: (tokens: number) => void
 }
 
 export interface LoadedModel {

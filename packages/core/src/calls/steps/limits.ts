@@ -19,8 +19,11 @@ export interface LimitsStepOptions {
   readonly onError: (cause: unknown) => void
 }
 
-/** How many output tokens are reserved at a time. Many clients set `max_tokens` far above the real output. */
-const reservedOutputTokens = 1_024
+/**
+ * How many output tokens are reserved at a time. Many clients set `max_tokens` far above the real output. If the
+ * texts of an embedding call have more tokens than estimated, as many input tokens are reserved at a time.
+ */
+const reservedTokens = 1_024
 
 /**
  * The buckets that count calls without tokens, by kind of call. Kinds that are not listed are not counted.
@@ -71,7 +74,9 @@ export class LimitsStep implements CallStep {
     const missing = totalTokensOf(usage) - taken.tokens
     if (!(missing > 0)) return
     const generated = usage.outputTokens + usage.undeliveredTokens
-    const tokens = missing + outputTokensToReserve(maxTokensOf(call), generated)
+    const ahead =
+      call.kind === 'generate' ? outputTokensToReserve(maxTokensOf(call), generated) : reservedTokens
+    const tokens = missing + ahead
     taken.tokens += tokens
     taken.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
   }
@@ -111,7 +116,7 @@ export class LimitsStep implements CallStep {
 }
 
 const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
-  Math.max(0, Math.min(maxTokens - written, reservedOutputTokens))
+  Math.max(0, Math.min(maxTokens - written, reservedTokens))
 
 /** Sum of the maximum output tokens of all requests. Undefined if one request has no maximum. */
 const maxTokensOf = ({ requests }: Call): number | undefined =>
