@@ -171,11 +171,26 @@ describe('a queue that is full', () => {
     expect(entered).toEqual(['a1', 'b1', 'a2', 'b2'])
   })
 
-  test('admits a call that finds a free permit without a queue', async () => {
+  test('admits a call that finds a free permit', async () => {
     const { come } = watched(new FairQueue({ permits: 1, maxQueued: 0 }))
 
     expect(await come('a')).toBe('entered')
-    await expect(come('b')).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
+    await expect(come('a')).rejects.toMatchObject({ code: 'overloaded', details: { retryAfterMs: 1_000 } })
+  })
+
+  test('admits the first call of each tenant, even if nothing may wait', async () => {
+    const { entered, come, end } = watched(new FairQueue({ permits: 2, maxQueued: 0 }))
+    void come('a')
+    void come('a')
+
+    expect(await Promise.all([come('b'), come('c')])).toEqual(['entered', 'entered'])
+    for (const tenant of ['a', 'b', 'c'])
+      await expect(come(tenant)).rejects.toMatchObject({ code: 'overloaded' })
+    await end()
+    await end()
+
+    expect(await come('d')).toBe('entered')
+    expect(entered).toEqual(['a', 'a', 'b', 'c', 'd'])
   })
 
   test('ignores the abort of a rejected call', async () => {
@@ -214,13 +229,15 @@ describe('a tenant', () => {
     expect(queue.queued).toBe(3)
   })
 
-  test('is rejected when as many calls run as permits and places in the queue', async () => {
-    const { entered, come } = watched(new FairQueue({ permits: 1, maxQueued: 2 }))
-    for (const tenant of ['a', 'b', 'c']) void come(tenant)
+  test('gets no second call above the permits when the queue is full', async () => {
+    const { entered, come } = watched(new FairQueue({ permits: 4, maxQueued: 1 }))
+    for (let call = 0; call < 4; call++) void come('a')
+    void come('b')
 
-    await expect(come('d')).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(come('b')).rejects.toMatchObject({ code: 'overloaded' })
 
-    expect(entered).toEqual(['a', 'b', 'c'])
+    expect(await come('c')).toBe('entered')
+    expect(entered).toEqual(['a', 'a', 'a', 'a', 'b', 'c'])
   })
 
   test('with more than its share gets no further permit while others have less', async () => {

@@ -1,7 +1,7 @@
 /**
  * A bounded queue for a limited number of permits. Tenants take turns, so a hundred calls of one tenant do not
  * delay the first call of another. A tenant gets its share of the permits even while others hold them all, for
- * the engine divides its time anew. When the queue overflows, it rejects the newest call of the tenant with the
+ * the engine divides its time anew. The first call of a tenant never waits. When the queue overflows, it rejects the newest call of the tenant with the
  * most waiting calls. It also rejects each call that has waited too long.
  */
 import { LlmError } from '../errors.ts'
@@ -10,12 +10,13 @@ import { WaitQueue } from '../util/wait-queue.ts'
 export interface FairQueueOptions {
   /**
    * How many calls may run at once. More may run while a tenant holds more than its share: `permits` times its
-   * weight, divided by the weights of all tenants, but at least one.
+   * weight, divided by the weights of all tenants, but at least one. Each tenant gets this one permit even when
+   * the queue is full.
    */
   readonly permits: number
   /**
    * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too. So
-   * at most `permits` and `maxQueued` calls together run.
+   * at most `permits` and `maxQueued` calls together run, apart from the first call of each tenant.
    */
   readonly maxQueued: number
   /** How long a call may wait, in ms. @default forever */
@@ -133,12 +134,13 @@ export class FairQueue {
   }
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
-    if (waiting.length === 0 || this.#admitted >= this.#permits + this.#maxQueued) return undefined
+    if (waiting.length === 0) return undefined
     const totalWeight = this.#lines.reduce((sum, { weight }) => sum + weight, 0)
     const shareOf = ({ weight }: TenantLine): number =>
       Math.max(1, Math.floor((this.#permits * weight) / totalWeight))
     const canEnter = (line: TenantLine): boolean =>
       this.#admitted < this.#permits ||
+      line.held === 0 ||
       (this.#admitted < this.#permits + this.#maxQueued && line.held < shareOf(line))
     const compare = (a: TenantLine, b: TenantLine): number =>
       a.held / a.weight - b.held / b.weight || a.position - b.position
