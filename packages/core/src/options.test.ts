@@ -42,8 +42,8 @@ test('without options and environment variables, all defaults apply', () => {
       retentionMs: 7_776_000_000,
     },
     queue: { permits: 8, maxQueued: 512, timeoutMs: 300_000 },
-    bodies: { maxBytes: 1_073_741_824, maxBytesPerCaller: 268_435_456, stallTimeoutMs: 60_000 },
-    outputBuffer: { callerBytes: 16 * 1024 ** 2, totalBytes: 128 * 1024 ** 2, stallMs: 60_000 },
+    bodies: { maxBytes: 1_073_741_824, maxBytesPerTenant: 268_435_456, stallTimeoutMs: 60_000 },
+    outputBuffer: { tenantBytes: 16 * 1024 ** 2, totalBytes: 128 * 1024 ** 2, stallMs: 60_000 },
     logger: undefined,
   })
 })
@@ -339,8 +339,8 @@ test('rejects an invalid $OLLAMA_MAX_QUEUE', () => {
 test('the memory for the bodies of a caller is a quarter of the whole, unless it is set', () => {
   const of = (bodies: LlmOptions['bodies']) => resolveOptions({ bodies }, {}).bodies
 
-  expect(of({ maxBytes: '100mb' })).toMatchObject({ maxBytes: 104_857_600, maxBytesPerCaller: 26_214_400 })
-  expect(of({ maxBytes: '1mb', maxBytesPerCaller: '512kb' })).toMatchObject({ maxBytesPerCaller: 524_288 })
+  expect(of({ maxBytes: '100mb' })).toMatchObject({ maxBytes: 104_857_600, maxBytesPerTenant: 26_214_400 })
+  expect(of({ maxBytes: '1mb', maxBytesPerCaller: '512kb' })).toMatchObject({ maxBytesPerTenant: 524_288 })
   expect(of({ stallTimeout: '1m' })).toMatchObject({ stallTimeoutMs: 60_000 })
 })
 

@@ -43,7 +43,7 @@ const generate = (
   new CallPipeline(
     engine,
     steps,
-    new OutputBudget({ callerBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }),
+    new OutputBudget({ tenantBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }),
   ).generate({ kind: 'generate', requests: [request], ...call }, stream)
 
 const engineOf = (answer: Engine['generate']): Engine => ({ ...scriptedEngine(''), generate: answer })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { BodyBudget } from './body-budget.ts'
 import type { HttpRequest, HttpResponse } from './message.ts'
 
-const limits = { maxBytes: 1_000, maxBytesPerCaller: 400, stallTimeoutMs: 1_000 }
+const limits = { maxBytes: 1_000, maxBytesPerTenant: 400, stallTimeoutMs: 1_000 }
 const text: HttpResponse = { status: 200, headers: {}, body: 'done' }
 
 describe('reserved memory', () => {

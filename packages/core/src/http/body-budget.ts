@@ -6,7 +6,7 @@ export interface BodyLimits {
   /** Memory for the bodies of all tenants, in bytes. */
   readonly maxBytes: number
   /** Memory for the bodies of one tenant, in bytes. At most half of `maxBytes`. */
-  readonly maxBytesPerCaller: number
+  readonly maxBytesPerTenant: number
   /** How long a client may pause before its body is complete, in ms. */
   readonly stallTimeoutMs: number
 }
@@ -50,12 +50,12 @@ export class BodyBudget {
   }
 
   reserve(tenant: string, bytes: number): void {
-    const { maxBytes, maxBytesPerCaller } = this.limits
+    const { maxBytes, maxBytesPerTenant } = this.limits
     const own = (this.#reserved.get(tenant) ?? 0) + bytes
-    if (own > maxBytesPerCaller)
+    if (own > maxBytesPerTenant)
       throw new LlmError(
         'rate_limit',
-        `The bodies of your running requests would take more than ${maxBytesPerCaller} bytes. Try again when one of them has ended.`,
+        `The bodies of your running requests would take more than ${maxBytesPerTenant} bytes. Try again when one of them has ended.`,
         { retryAfterMs },
       )
     // A tenant never holds more than is free for the others, so a few tenants cannot use up all memory.
@@ -89,7 +89,7 @@ class BodyReservation implements BodyAllowance {
   }
 
   get maxBytes(): number {
-    return this.#budget.limits.maxBytesPerCaller
+    return this.#budget.limits.maxBytesPerTenant
   }
 
   get stallTimeoutMs(): number {

@@ -32,7 +32,7 @@ export interface BodyOptions {
 
 export interface ResolvedBodyOptions {
   readonly maxBytes: number
-  readonly maxBytesPerCaller: number
+  readonly maxBytesPerTenant: number
   readonly stallTimeoutMs: number
 }
 
@@ -47,7 +47,7 @@ export function resolveBodyOptions(options: BodyOptions = {}): ResolvedBodyOptio
   const { maxBytesPerCaller = Math.floor(maxBytes / 4) } = options
   return {
     maxBytes,
-    maxBytesPerCaller: checkBytes(
+    maxBytesPerTenant: checkBytes(
       'bodies.maxBytesPerCaller',
       maxBytesPerCaller,
       leastBytesPerCaller,

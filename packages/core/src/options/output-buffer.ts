@@ -31,7 +31,7 @@ export interface OutputBufferOptions {
 }
 
 export interface ResolvedOutputBufferOptions {
-  readonly callerBytes: number
+  readonly tenantBytes: number
   readonly totalBytes: number
   readonly stallMs: number
 }
@@ -42,7 +42,7 @@ export function resolveOutputBufferOptions(options: OutputBufferOptions = {}): R
   checkKeys('outputBuffer.', options, ['perCaller', 'total', 'stallTimeout'])
   const { perCaller = '16mb', total = '128mb', stallTimeout = '1m' } = options
   return {
-    callerBytes: parseOption('outputBuffer.perCaller', () => toBytes(perCaller)),
+    tenantBytes: parseOption('outputBuffer.perCaller', () => toBytes(perCaller)),
     totalBytes: parseOption('outputBuffer.total', () => toBytes(total)),
     stallMs: resolveTimeout('outputBuffer.stallTimeout', stallTimeout, stallRange),
   }

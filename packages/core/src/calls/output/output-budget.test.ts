@@ -4,7 +4,7 @@ import type { LlmError } from '../../errors.ts'
 import { OutputBudget } from './output-budget.ts'
 import { OutputBuffer } from './output-buffer.ts'
 
-const limits = { callerBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }
+const limits = { tenantBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }
 const reader = (tenant = 'ann') => ({ tenant, unreadBytes: 0, activeAtTick: 0 })
 const open = (
   budget: OutputBudget,
@@ -44,7 +44,7 @@ test('returns items in order, and their bytes to the budget', () => {
 })
 
 test('a closed buffer returns its bytes, and resumes its generation', async () => {
-  const budget = new OutputBudget({ ...limits, callerBytes: 0 })
+  const budget = new OutputBudget({ ...limits, tenantBytes: 0 })
   const buffer = open(budget)
   buffer.push(text('one'))
   const room = buffer.whenRoom()
@@ -56,7 +56,7 @@ test('a closed buffer returns its bytes, and resumes its generation', async () =
 })
 
 test('a buffer is full while it is not empty and its tenant exceeds the budget', () => {
-  const perCaller = new OutputBudget({ ...limits, callerBytes: 200 })
+  const perCaller = new OutputBudget({ ...limits, tenantBytes: 200 })
   const [ann, bob] = [open(perCaller, reader('ann')), open(perCaller, reader('bob'))]
   const empty = open(perCaller, reader('ann'))
   ann.push(text('x'.repeat(100)))
@@ -79,6 +79,44 @@ test('a tenant may use as much of the total as it leaves free', () => {
   expect(bob.isFull).toBe(true)
   ann.take()
   expect([ann.isFull, bob.isFull]).toEqual([false, false])
+  budget.close()
+})
+
+test('while the total has room, taking an event checks no buffers of other tenants', () => {
+  const budget = new OutputBudget({ ...limits, tenantBytes: 200 })
+  for (let index = 0; index < 100; index++) {
+    const paused = open(budget)
+    paused.push(text('x'.repeat(100)))
+    void paused.whenRoom()
+  }
+  const bob = open(budget, reader('bob'))
+  for (let index = 0; index < 2; index++) bob.push(text('x'))
+  const isFull = vi.spyOn(OutputBuffer.prototype, 'isFull', 'get')
+
+  for (let index = 0; index < 2; index++) bob.take()
+
+  expect(isFull.mock.calls.length).toBeLessThan(5)
+  isFull.mockRestore()
+  budget.close()
+})
+
+test('a buffer that pauses because of the total resumes when another tenant takes an event', async () => {
+  const budget = new OutputBudget({ ...limits, totalBytes: 1_000 })
+  const [ann, bob] = [open(budget, reader('ann')), open(budget, reader('bob'))]
+  for (let index = 0; index < 3; index++) bob.push(text('x'.repeat(50))) // 228 bytes each
+  ann.push(text('x'.repeat(100))) // 328 bytes
+  let hasRoom = false
+  const resumed = ann.whenRoom().then(() => {
+    hasRoom = true
+  })
+  bob.take()
+  await Promise.resolve()
+  const before = hasRoom
+
+  bob.take()
+
+  await resumed
+  expect([before, hasRoom]).toEqual([false, true])
   budget.close()
 })
 

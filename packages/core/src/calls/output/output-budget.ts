@@ -6,7 +6,7 @@ import { LlmError } from '../../errors.ts'
 
 interface OutputBufferLimits {
   /** Buffered bytes of one tenant. */
-  readonly callerBytes: number
+  readonly tenantBytes: number
   /** Buffered bytes of all tenants. */
   readonly totalBytes: number
   /**
@@ -25,11 +25,13 @@ export interface CallReader {
   activeAtTick: number
 }
 
-/** Buffered bytes of one tenant. */
+/** Use of the budget by one tenant. */
 export interface TenantShare {
   readonly tenant: string
   bytes: number
   buffers: number
+  /** Buffers whose generation pauses. */
+  readonly paused: Set<BudgetedBuffer>
 }
 
 /** The part of a buffer that the budget uses. */
@@ -58,8 +60,6 @@ export class OutputBudget {
   readonly #shares = new Map<string, TenantShare>()
   /** Buffers that have been filled since the last tick. */
   readonly #filled = new Set<BudgetedBuffer>()
-  /** Buffers whose generation pauses. */
-  readonly #paused = new Set<BudgetedBuffer>()
   #bytes = 0
   #tick = 0
   #timer: NodeJS.Timeout | undefined
@@ -80,7 +80,7 @@ export class OutputBudget {
 
   /** Returns the share of the reader's tenant. Call `leave` when its buffer closes. */
   enter({ tenant }: CallReader): TenantShare {
-    const share = this.#shares.get(tenant) ?? { tenant, bytes: 0, buffers: 0 }
+    const share = this.#shares.get(tenant) ?? { tenant, bytes: 0, buffers: 0, paused: new Set() }
     this.#shares.set(tenant, share)
     share.buffers++
     return share
@@ -88,7 +88,7 @@ export class OutputBudget {
 
   leave(buffer: BudgetedBuffer): void {
     this.#filled.delete(buffer)
-    if (this.#paused.delete(buffer)) buffer.resume()
+    this.#resume(buffer)
     if (--buffer.share.buffers === 0) this.#shares.delete(buffer.share.tenant)
   }
 
@@ -97,7 +97,7 @@ export class OutputBudget {
    * cannot take all memory, and the others keep some.
    */
   isUsedUp({ bytes }: TenantShare): boolean {
-    return bytes > Math.min(this.#limits.callerBytes, this.#limits.totalBytes - this.#bytes)
+    return bytes > Math.min(this.#limits.tenantBytes, this.#freeBytes)
   }
 
   onPush(buffer: BudgetedBuffer, bytes: number): void {
@@ -110,25 +110,32 @@ export class OutputBudget {
 
   /** The reader has taken these bytes, or the buffer has dropped them. */
   onRemove(buffer: BudgetedBuffer, bytes: number): void {
+    // Otherwise the limit of a tenant is the same as before, and the readers of others cost no time here.
+    const isTotalScarce = this.#freeBytes < this.#limits.tenantBytes
     this.#add(buffer, -bytes)
-    for (const paused of this.#paused)
-      if (!paused.isFull) {
-        this.#paused.delete(paused)
-        paused.resume()
-      }
+    if (!buffer.isFull) this.#resume(buffer)
+    for (const share of isTotalScarce ? this.#shares.values() : [buffer.share])
+      if (!this.isUsedUp(share)) for (const paused of share.paused) this.#resume(paused)
   }
 
   /** Pauses the generation of a full buffer. */
   pause(buffer: BudgetedBuffer): void {
-    this.#paused.add(buffer)
+    buffer.share.paused.add(buffer)
   }
 
   /** Ends the time limits of all readers, and continues all generations, which have ended. */
   close(): void {
     clearInterval(this.#timer)
     this.#filled.clear()
-    for (const buffer of this.#paused) buffer.resume()
-    this.#paused.clear()
+    for (const { paused } of this.#shares.values()) for (const buffer of paused) this.#resume(buffer)
+  }
+
+  get #freeBytes(): number {
+    return this.#limits.totalBytes - this.#bytes
+  }
+
+  #resume(buffer: BudgetedBuffer): void {
+    if (buffer.share.paused.delete(buffer)) buffer.resume()
   }
 
   #add({ reader, share }: BudgetedBuffer, bytes: number): void {
@@ -149,7 +156,7 @@ export class OutputBudget {
   }
 
   #checkProgress(buffer: BudgetedBuffer): void {
-    if (this.#paused.has(buffer)) buffer.pausedTicks++
+    if (buffer.share.paused.has(buffer)) buffer.pausedTicks++
     if (this.#tick - buffer.reader.activeAtTick > ticksPerStall)
       buffer.onStall(this.#stallError('took nothing'))
     else if (buffer.pausedTicks > ticksPerStall) buffer.onStall(this.#stallError('let generation pause'))
