@@ -6,10 +6,10 @@ import { serverClosing } from './call.ts'
 import type { CallReader } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
 
-export class CallRun implements CallReader {
+export class CallRun {
   readonly call: Call
-  unreadBytes = 0
-  activeAtTick = 0
+  /** The reader of all answers of the call. */
+  readonly reader: CallReader
   readonly #steps: readonly CallStep[]
   readonly #partCount: number
   readonly #onOver: (run: CallRun) => void
@@ -17,7 +17,11 @@ export class CallRun implements CallReader {
   readonly #usages: (CallUsage | undefined)[]
   readonly #hasEnded: boolean[]
   /** Number of parts that the engine has not finished. */
-  #generating: number
+  #unfinished: number
+  /** Fails a part that the engine generates, by the index of the part. */
+  readonly #generating = new Map<number, (cause: unknown) => void>()
+  /** Why the first part failed. */
+  #failure: { readonly cause: unknown } | undefined
   #release: Promise<unknown> | undefined
   readonly #clientSignal: AbortSignal
   readonly #onAbort: (() => void) | undefined
@@ -27,9 +31,10 @@ export class CallRun implements CallReader {
 
   constructor(call: Call, steps: readonly CallStep[], partCount: number, onOver: (run: CallRun) => void) {
     this.call = call
+    this.reader = { tenant: call.tenant, unreadBytes: 0, activeAtTick: 0 }
     this.#steps = steps
     this.#partCount = partCount
-    this.#generating = partCount
+    this.#unfinished = partCount
     this.#usages = new Array(partCount)
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
@@ -39,10 +44,6 @@ export class CallRun implements CallReader {
     if (partCount === 1) return
     this.#onAbort = () => void this.#finish('aborted')
     this.#clientSignal.addEventListener('abort', this.#onAbort, { once: true })
-  }
-
-  get tenant(): string {
-    return this.call.tenant
   }
 
   /**
@@ -78,9 +79,17 @@ export class CallRun implements CallReader {
   maxTokensOf(requested: number | undefined): number | undefined {
     const { maxOutputTokens } = this.call
     if (!Number.isFinite(maxOutputTokens)) return requested
-    return this.#partCount === 1
-      ? maxOutputTokens
-      : (requested ?? Math.floor(maxOutputTokens / this.#partCount))
+    return Math.min(requested ?? Math.floor(maxOutputTokens / this.#partCount), maxOutputTokens)
+  }
+
+  /**
+   * Called before the engine generates a part. Throws the error of another part that has failed.
+   *
+   * @param onFailure called when another part fails. Must call `onFailed` for this part, too
+   */
+  startPart(part: number, onFailure: (cause: unknown) => void): void {
+    if (this.#failure) throw this.#failure.cause
+    this.#generating.set(part, onFailure)
   }
 
   /** @param usage may change until the part ends */
@@ -92,15 +101,26 @@ export class CallRun implements CallReader {
   }
 
   /**
-   * The engine has finished a part, whose reader may be slower. With the last part, or with the first one that
-   * fails, the call stops using the engine.
+   * The engine has finished a part, whose reader may be slower. With the last part, the call stops using the
+   * engine.
    */
-  onGenerated(part: number, usage: CallUsage | undefined, hasFailed: boolean): void {
+  onGenerated(part: number, usage: CallUsage | undefined): void {
     if (usage) this.#usages[part] = usage
-    this.#generating = hasFailed ? 0 : this.#generating - 1
-    if (this.#generating > 0 || this.#release || this.call.isOver) return
-    const sum = this.#usage
-    this.#release = Promise.all(this.#steps.map((step) => step.onGenerated?.(this.call, sum)))
+    this.#generating.delete(part)
+    this.#unfinished--
+    if (this.#unfinished === 0) this.#stopUsingEngine()
+  }
+
+  /**
+   * The engine has failed to generate a part. The parts that it still generates fail, too, and no other part
+   * starts.
+   */
+  onFailed(part: number, usage: CallUsage | undefined, cause: unknown): void {
+    if (usage) this.#usages[part] = usage
+    this.#generating.delete(part)
+    this.#failure ??= { cause }
+    for (const fail of this.#generating.values()) fail(cause)
+    this.#stopUsingEngine()
   }
 
   /**
@@ -110,6 +130,7 @@ export class CallRun implements CallReader {
   async settle(part: number, usage: CallUsage | undefined, status: CallStatus): Promise<void> {
     if (this.#hasEnded[part]) return this.#end
     this.#hasEnded[part] = true
+    this.#generating.delete(part)
     if (usage) this.#usages[part] = usage
     if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status)
   }
@@ -138,6 +159,12 @@ export class CallRun implements CallReader {
         throw serverClosing()
       }
     }
+  }
+
+  #stopUsingEngine(): void {
+    if (this.#release || this.call.isOver) return
+    const sum = this.#usage
+    this.#release = Promise.all(this.#steps.map((step) => step.onGenerated?.(this.call, sum)))
   }
 
   #finish(status: CallStatus): Promise<void> {

@@ -41,6 +41,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #engineEvents: AsyncIterator<GenerateEvent> | undefined
   /** Created for the first event that the reader does not wait for. */
   #buffer: OutputBuffer | undefined
+  /** Whether the last event or the error of the engine has come. */
+  #isGenerated = false
   /** The first event. Undefined once the reader has asked for it. */
   #first: Promise<NextResult> | undefined
   /** The reader's request for the next event, while there is none. */
@@ -70,7 +72,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     const first = this.#first
     if (!first) return this.#take()
     this.#first = undefined
-    this.#settings.run.activeAtTick = this.#settings.budget.tick
+    this.#settings.run.reader.activeAtTick = this.#settings.budget.tick
     return first
   }
 
@@ -81,7 +83,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   /** Runs the engine to its end, and pauses while the buffer is full. Never rejects. */
   async #generate(): Promise<void> {
-    const { run, signal } = this.#settings
+    const { run, part, signal } = this.#settings
     try {
       const admission = run.admit()
       if (admission) {
@@ -89,10 +91,11 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
         if (signal.aborted) return this.#leave()
         run.call.throwIfOver()
       }
+      run.startPart(part, (cause) => this.#onFailure(cause))
       const events = this.#callEngine()
-      while (!this.#end) {
+      while (!this.#isOver) {
         const { value: event, done: hasEnded } = await events.next()
-        if (this.#end) return
+        if (this.#isOver) return
         if (signal.aborted) return this.#leave()
         if (hasEnded || run.call.isOver) throw engineStopped()
         this.#onEvent(event)
@@ -102,6 +105,11 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     } catch (cause) {
       this.#onFailure(cause)
     }
+  }
+
+  /** Whether no more events of the engine are expected. */
+  get #isOver(): boolean {
+    return this.#isGenerated || this.#end !== undefined
   }
 
   #callEngine(): AsyncIterator<GenerateEvent> {
@@ -122,8 +130,9 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     this.#usage.onGenerated(event)
     const usage = this.#usage.current
     if (event.type === 'end') {
+      this.#isGenerated = true
       void this.#closeEngine()
-      run.onGenerated(part, usage, false)
+      run.onGenerated(part, usage)
       onGenerated?.()
     } else if (usage) run.onUsage(part, usage)
     this.#emit(event)
@@ -131,12 +140,13 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   #onFailure(cause: unknown): void {
     const { run, part, signal } = this.#settings
-    if (this.#end) return
+    if (this.#isOver) return
     if (signal.aborted) this.#leave()
     else if (run.call.isOver) void this.#close('failed', { cause })
     else {
+      this.#isGenerated = true
       void this.#closeEngine()
-      run.onGenerated(part, this.#usage.current, true)
+      run.onFailed(part, this.#usage.current, cause)
       this.#emit(new EngineFailure(cause))
     }
   }
@@ -149,7 +159,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
       return
     }
     const { budget, run } = this.#settings
-    this.#buffer ??= new OutputBuffer(budget, run, (error) => {
+    this.#buffer ??= new OutputBuffer(budget, run.reader, (error) => {
       void this.#close('aborted', { cause: error })
       run.call.disconnect?.()
     })
@@ -175,7 +185,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #deliver(item: BufferedOutput): NextResult | Promise<NextResult> {
     const { budget, run } = this.#settings
     // The first event is taken before the reader asks for it.
-    if (!this.#first) run.activeAtTick = budget.tick
+    if (!this.#first) run.reader.activeAtTick = budget.tick
     if (item.type === 'failure') return this.#deliverFailure(item)
     this.#usage.onTaken(item)
     return item.type === 'end' ? this.#deliverLast(item) : { value: item, done: false }

@@ -169,6 +169,45 @@ describe('while nobody reads an answer, the engine finishes it, and', () => {
   })
 })
 
+test('when one of several answers fails, the engine stops the others, whose readers get what came before', async () => {
+  let isStopped = false
+  const scripted = scriptedEngine(words(3))
+  const broken = scriptedEngine(['one ', new LlmError('upstream', 'It broke.')])
+  const generate: typeof scripted.generate = (request, call) => {
+    if (JSON.stringify(request.input).includes('Bad')) return broken.generate(request, call)
+    const events = scripted.generate(request, call)[Symbol.asyncIterator]()
+    let count = 0
+    let stop: (end: IteratorResult<GenerateEvent>) => void = () => {}
+    const stopped = new Promise<IteratorResult<GenerateEvent>>((resolve) => {
+      stop = resolve
+    })
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: () => (++count > 3 ? stopped : events.next()),
+        return: async () => {
+          isStopped = true
+          const end = { value: undefined, done: true } as const
+          stop(end)
+          return end
+        },
+      }),
+    }
+  }
+  const llm = await start({ engine: { ...scripted, generate }, database: ':memory:', prices })
+  const { signal } = new AbortController()
+  const group = await llm.as(ann).generateGroup([chat('Good'), chat('Bad')], { signal })
+  const good = (await group.start(0))[Symbol.asyncIterator]() as Events
+  await group.start(1)
+  await settle()
+
+  expect(isStopped).toBe(true)
+  expect(await take(good, 3)).toEqual(words(2))
+  await expect(good.next()).rejects.toMatchObject({ code: 'upstream', message: 'It broke.' })
+  await expect
+    .poll(() => llm.usage.calls())
+    .toMatchObject([{ status: 'failed', tokens: { output: 2 }, undeliveredTokens: 1 }])
+})
+
 test('a reader of llm.chat() is charged for the pieces that it took', async () => {
   const llm = await start({ engine: scriptedEngine(words(50)), database: ':memory:', prices })
 
@@ -366,6 +405,23 @@ describe('a reader that takes nothing for the stall timeout', () => {
     await expect.poll(() => llm.usage.calls()).toMatchObject([{ status: 'aborted', undeliveredTokens: 100 }])
     for (const answer of [one, two])
       expect(await codeOf(take(answer?.[Symbol.asyncIterator]() as Events))).toBe('invalid_request')
+  })
+
+  test('of several answers of one call loses them, even if another answer begins in the meantime', async () => {
+    const isSecond = ({ input }: GenerateRequest): boolean => JSON.stringify(input).includes('Two')
+    const engine = pacedEngine(scriptedEngine(words(50)), isSecond)
+    const llm = await stalling({ engine })
+    const { signal } = new AbortController()
+    const group = await llm.as(ann).generateGroup([chat('One'), chat('Two')], { signal })
+    const [, two] = group.startInOrder()
+    await settle()
+
+    vi.advanceTimersByTime(8_000)
+    engine.allow(1)
+    await two
+    vi.advanceTimersByTime(5_000)
+
+    await expect.poll(() => llm.usage.calls()).toMatchObject([{ status: 'aborted', undeliveredTokens: 50 }])
   })
 
   test('of several answers of one call keeps those whose turn has not come', async () => {
