@@ -1,4 +1,4 @@
-/** Limits of each end user of a key, and of the output tokens of each answer, in every API. */
+/** Limits of each end user of a key, and of the output tokens of each call, in every API. */
 import { createLlm, type KeySettings } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -204,7 +204,7 @@ describe('the maximum output tokens of a key', () => {
   test.each([
     ['/v1/chat/completions', { messages, max_tokens: 3 }, 'max_tokens'],
     ['/v1/chat/completions', { messages, max_completion_tokens: 3, stream: true }, 'max_completion_tokens'],
-    ['/v1/completions', { prompt: ['Hi', 'you'], max_tokens: 3 }, 'max_tokens'],
+    ['/v1/completions', { prompt: ['Hi'], max_tokens: 3 }, 'max_tokens'],
     ['/v1/responses', { input: 'Hi', max_output_tokens: 3 }, 'max_output_tokens'],
     ['/v1/messages', { messages, max_tokens: 3 }, 'max_tokens'],
     ['/api/chat', { messages, options: { num_predict: 3 } }, 'options.num_predict'],
@@ -229,7 +229,7 @@ describe('the maximum output tokens of a key', () => {
   test.each([
     ['/v1/chat/completions', { messages }, { choices: [{ finish_reason: 'length' }] }],
     ['/v1/chat/completions', { messages, max_tokens: -1 }, { choices: [{ finish_reason: 'length' }] }],
-    ['/v1/completions', { prompt: ['Hi', 'you'] }, { usage: { completion_tokens: 4 } }],
+    ['/v1/completions', { prompt: 'Hi' }, { usage: { completion_tokens: 2 } }],
     ['/v1/responses', { input: 'Hi' }, { incomplete_details: { reason: 'max_output_tokens' } }],
     ['/v1/messages', { messages, max_tokens: 2 }, { stop_reason: 'max_tokens' }],
     ['/api/chat', { messages, stream: false }, { done_reason: 'length' }],
@@ -242,6 +242,21 @@ describe('the maximum output tokens of a key', () => {
     expect(response.status).toBe(200)
     expect(await response.json()).toMatchObject(expected)
     expect(new Set(engine.requests.map(({ maxTokens }) => maxTokens))).toEqual(new Set([2]))
+  })
+
+  test('is divided between the prompts of one request', async () => {
+    const { post, engine } = await start(max)
+    const prompt = ['Hi', 'you']
+
+    const rejected = await post('/v1/completions', { prompt, max_tokens: 2 })
+    const answered = await post('/v1/completions', { prompt })
+
+    const message =
+      'Expected at most 1 output tokens for each of 2 prompts, since the limit of this caller is 2, got 2.'
+    expect(rejected.status).toBe(400)
+    expect(await rejected.json()).toMatchObject({ error: { message, param: 'max_tokens' } })
+    expect(await answered.json()).toMatchObject({ usage: { completion_tokens: 2 } })
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([1, 1])
   })
 
   test('lowers the maximum of a Modelfile', async () => {

@@ -140,7 +140,7 @@ test('options set all settings of a key', async () => {
   const listed = await keys('list')
   expect(listed).toMatch(/everything +key_\w+ +team +sk-mm/)
   expect(listed).toContain(
-    'gold, 60 rpm, 10000 tpm, 500000 tpd, 2 at once, 400 output tokens an answer, ' +
+    'gold, 60 rpm, 10000 tpm, 500000 tpd, 2 at once, 400 output tokens a call, ' +
       '6 rpm an end user, 1000 tpm an end user, 1 at once an end user, $2.50 a month',
   )
 })

@@ -77,7 +77,7 @@ function limitsOf({ limits = {}, spendingLimit, tier }: ApiKey): string {
   const parts = [
     tier,
     ...ratesOf(limits),
-    maxOutputTokens && `${maxOutputTokens} output tokens an answer`,
+    maxOutputTokens && `${maxOutputTokens} output tokens a call`,
     ...ratesOf(perEndUser).map((rate) => `${rate} an end user`),
     spendingLimit &&
       `${formatUsd(spendingLimit.usd)} ${spendingLimit.period === 'lifetime' ? 'in all' : `a ${spendingLimit.period}`}`,

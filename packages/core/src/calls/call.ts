@@ -105,7 +105,7 @@ export class Call {
   readonly originalRequests: readonly ModelRequest[]
   /**
    * The authorise step removes load options that the caller may not choose. The defaults step adds the
-   * Modelfile defaults. The output limit step limits the output tokens.
+   * Modelfile defaults. The output limit step lowers them to the maximum of the caller.
    */
   requests: readonly ModelRequest[]
   /** The context size that the authorise step has removed. With several requests, the largest one. */
@@ -126,6 +126,10 @@ export class Call {
   leaveQueue: (() => void) | undefined
   /** Set by the credit step. */
   credit: Promise<CreditReservation> | undefined
+  /**
+   * Maximum output tokens of all answers together. The output limit step sets it to the maximum of the caller,
+   * and the credit step lowers it to what the credit pays for.
+   */
   maxOutputTokens = Number.POSITIVE_INFINITY
   /** Stops watching the API key. Set by the revocation step. */
   stopWatching: (() => void) | undefined

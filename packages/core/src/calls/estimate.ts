@@ -67,11 +67,10 @@ export async function computeWorstCase(
     inputTokens: each.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
     outputTokens: sumKnown(
       each.map(
-        ({ outputTokens, contextRoom }) =>
-          outputTokens && Math.min(outputTokens, contextRoom ?? outputTokens),
+        ({ outputTokens, outputRoom }) => outputTokens && Math.min(outputTokens, outputRoom ?? outputTokens),
       ),
     ),
-    contextRoom: sumKnown(each.map(({ contextRoom }) => contextRoom)),
+    outputRoom: sumKnown(each.map(({ outputRoom }) => outputRoom)),
   }
 }
 
@@ -89,9 +88,9 @@ async function computeOne(
   // The engine drops the oldest messages until the context has room for `maxTokens`. So the prompt, which is
   // too long, does not reduce the room.
   if (overflow === 'truncate' && inputTokens >= contextSize)
-    return { inputTokens: contextSize, outputTokens, contextRoom: contextSize }
+    return { inputTokens: contextSize, outputTokens, outputRoom: contextSize }
   // Plus 1, because the last output token need not be evaluated, and then takes no room in the context.
-  return { inputTokens, outputTokens, contextRoom: Math.max(1, contextSize - inputTokens + 1) }
+  return { inputTokens, outputTokens, outputRoom: Math.max(1, contextSize - inputTokens + 1) }
 }
 
 /** Undefined if one of the numbers is unknown. */

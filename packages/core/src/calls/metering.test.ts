@@ -270,6 +270,16 @@ describe('limits', () => {
     expect(generation.limits).toMatchObject([{ name: 'requests', remaining: 4 }])
   })
 
+  test('of output tokens are divided equally between the prompts of one call', async () => {
+    const { llm, engine } = await start({ engine: scriptedEngine('word '.repeat(9)) })
+    const client = llm.as({ id: 'ann', limits: { maxOutputTokens: 7 } })
+
+    const group = await client.generateGroup([asked(), asked(), asked()], { signal: live() })
+    for (const answer of group.startInOrder()) for await (const _ of await answer);
+
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([2, 2, 2])
+  })
+
   test('of an unknown tier reject with a setup error', async () => {
     const { llm } = await start()
 
@@ -388,6 +398,18 @@ describe('spending', () => {
     expect(engine.requests.at(-1)?.maxTokens).toBe(2)
     expect(events.at(-1)).toMatchObject({ finishReason: 'length', usage: { outputTokens: 2 } })
     expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 5_000 }])
+  })
+
+  test('of a caller with a maximum of output tokens needs credit for one token, as without it', async () => {
+    const { llm, engine } = await start({ database: ':memory:', prices })
+    const limits = { maxOutputTokens: 100 }
+
+    await read(llm, payer(1_000 + 2 * 2_000, { limits }))
+    await read(llm, payer(1e9, { limits: { maxOutputTokens: 3 } }))
+    const refusal = await errorOf(read(llm, payer(30_000, { limits }), { maxTokens: 50 }))
+
+    expect(engine.requests.map(({ maxTokens }) => maxTokens)).toEqual([2, 3])
+    expect(refusal.code).toBe('quota')
   })
 
   test('limits do not shorten an answer to a truncated conversation', async () => {

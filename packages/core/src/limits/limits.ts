@@ -29,12 +29,12 @@ export interface Limits {
   readonly concurrent?: number | undefined
 }
 
-/** The limits of a caller: of all its calls together, of each answer, and of each of its end users. */
+/** The limits of a caller: of all its calls together, of each call, and of each of its end users. */
 export interface InferenceLimits extends Limits {
   /**
-   * Maximum output tokens of one answer: a whole number from 1 to 1,000,000,000. A request for more is
+   * Maximum output tokens of one call: a whole number from 1 to 1,000,000,000. A request for more is
    * rejected with `invalid_request`. A request without a maximum gets this one, and its answer ends with the
-   * finish reason `length`. A call with several prompts has one answer for each prompt.
+   * finish reason `length`. With several prompts, the answer to each of them gets an equal share.
    *
    * @default only the context size limits an answer
    */

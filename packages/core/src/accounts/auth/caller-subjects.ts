@@ -38,7 +38,7 @@ export class CallerSubjects {
       : { id: `end-user:${caller.id}:${hash(id)}`, limits, label: 'per end user' }
   }
 
-  /** Returns the maximum output tokens of an answer. Undefined if the caller has no such limit. */
+  /** Returns the maximum output tokens of a call. Undefined if the caller has no such limit. */
   maxOutputTokensOf(caller: LimitedCaller): number | undefined {
     return this.#limitsOf(caller).maxOutputTokens
   }

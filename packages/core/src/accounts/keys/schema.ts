@@ -21,7 +21,7 @@ const limits = z.strictObject({
   tokensPerMinute: limitValue.optional(),
   tokensPerDay: z.int().min(1).max(100_000_000).optional(),
   concurrent: limitValue.optional(),
-  maxOutputTokens: limitValue.optional().describe('Maximum output tokens of one answer.'),
+  maxOutputTokens: limitValue.optional().describe('Maximum output tokens of one call.'),
   perEndUser: z
     .strictObject({
       requestsPerMinute: limitValue.optional(),

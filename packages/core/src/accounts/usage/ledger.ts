@@ -70,8 +70,8 @@ export interface WorstCase {
   readonly inputTokens: number
   /** Maximum output tokens. @default as many as the credit pays for */
   readonly outputTokens?: number | undefined
-  /** Output tokens that fit into the context. @default unknown */
-  readonly contextRoom?: number | undefined
+  /** Upper bound of the output tokens, from the context and the limit of the caller. @default unknown */
+  readonly outputRoom?: number | undefined
 }
 
 export interface CallOutcome {
@@ -173,7 +173,7 @@ export class Ledger {
    */
   async reserve(
     call: LedgerCall,
-    { inputTokens, outputTokens, contextRoom = Number.POSITIVE_INFINITY }: WorstCase,
+    { inputTokens, outputTokens, outputRoom = Number.POSITIVE_INFINITY }: WorstCase,
   ): Promise<CreditReservation> {
     const { id, caller, model, isBatch } = call
     if (!caller.spendingLimit || !this.isLimited(call)) return this.openPostpaid(call)
@@ -181,7 +181,7 @@ export class Ledger {
     const rates = this.#ratesOf(model)
     if (!rates) throw modelUnpriced(model)
 
-    const least = Math.min(outputTokens ?? 1, contextRoom)
+    const least = Math.min(outputTokens ?? 1, outputRoom)
     const affordableFor = (credit: bigint): number | undefined => {
       const affordable = affordableOutput(credit, inputTokens, rates, isBatch)
       return affordable === undefined || affordable < least ? undefined : affordable
@@ -196,7 +196,7 @@ export class Ledger {
         const isEnough = affordableFor(credit.unspent) !== undefined
         return prepareRefusal(queries, caller, limit, { ...credit, isEnough }, this.#warnings)
       }
-      const maxOutputTokens = Math.min(outputTokens ?? affordable, contextRoom)
+      const maxOutputTokens = Math.min(outputTokens ?? affordable, outputRoom)
       const charged = Number.isFinite(maxOutputTokens) ? maxOutputTokens : 0
       const nanoUsd = computeCost(toWorstCaseTokens(inputTokens, charged, rates), rates, isBatch)
       const reserved = { id, caller: toStorableId(caller.id), at: credit.now, nanoUsd }

@@ -33,10 +33,11 @@ export class CreditStep implements CallStep {
     call.credit = postpaid
     // The engine counts the prompt. If that fails, the call counts as a request and gets a row in the ledger.
     call.hasStarted = true
-    const worstCase = await call.computeWorstCase()
+    const { outputRoom = Number.POSITIVE_INFINITY, ...worstCase } = await call.computeWorstCase()
     call.throwIfOver()
     call.hasStarted = false
-    call.credit = this.#ledger.reserve(ledgerCall, worstCase)
+    const room = Math.min(outputRoom, call.maxOutputTokens)
+    call.credit = this.#ledger.reserve(ledgerCall, { ...worstCase, outputRoom: room })
     call.maxOutputTokens = (await call.credit).maxOutputTokens
   }
 

@@ -115,12 +115,16 @@ export class LimitsStep implements CallStep {
   }
 }
 
-const outputTokensToReserve = (maxTokens = Number.POSITIVE_INFINITY, written = 0): number =>
+const outputTokensToReserve = (maxTokens: number, written = 0): number =>
   Math.max(0, Math.min(maxTokens - written, reservedTokens))
 
-/** Sum of the maximum output tokens of all requests. Undefined if one request has no maximum. */
-const maxTokensOf = ({ requests }: Call): number | undefined =>
-  requests.reduce<number | undefined>((sum, request) => {
-    const maxTokens = isGenerateRequest(request) ? request.maxTokens : 0
-    return sum === undefined || maxTokens === undefined ? undefined : sum + maxTokens
-  }, 0)
+/** Maximum output tokens of all requests together. Infinite without a maximum. */
+function maxTokensOf({ requests, maxOutputTokens }: Call): number {
+  const each = requests.map((request) =>
+    isGenerateRequest(request) ? (request.maxTokens ?? Number.POSITIVE_INFINITY) : 0,
+  )
+  return Math.min(
+    maxOutputTokens,
+    each.reduce((sum, maxTokens) => sum + maxTokens, 0),
+  )
+}
