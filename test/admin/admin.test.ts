@@ -167,7 +167,11 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect(document.paths['/keys/{id}/rotate']?.post).toMatchObject({
       operationId: 'rotateKey',
       requestBody: { required: false },
-      responses: { 400: {}, 401: {}, 403: {}, 404: {}, 409: {}, 429: {} },
+      responses: { 400: {}, 401: {}, 403: {}, 404: {}, 408: {}, 409: {}, 429: {} },
+    })
+    expect(Object.keys(document.paths['/keys']?.get?.responses ?? {})).not.toContain('408')
+    expect(document.paths['/keys']?.post?.responses[429]).toMatchObject({
+      description: expect.stringContaining('bodies'),
     })
     const times = ['30d', '1h30m', '2040-01-02', '2040-01-02T03:04:05Z', 5_000, 'soon', '-1h', {}, true]
     const limits = [

@@ -75,7 +75,7 @@ const sourceOf = ({ body, headers }: Request): BodySource => ({
 
 async function* emptyStream(): AsyncGenerator<Uint8Array> {}
 
-/** @param over aborted when the stream is over; if other code aborts it, the stream breaks */
+/** @param over aborted when the stream is over. If other code aborts it, the stream breaks */
 function toResponse({ status, headers, body }: HttpResponse, over = new AbortController()): Response {
   const content = body === null || typeof body === 'string' ? body : toStream(body, over)
   return new Response(content, { status, headers })

@@ -10,7 +10,7 @@ export interface QueueingOptions {
   /**
    * How many calls of each model may be in the engine at once, from 1 to 1,000,000. While a tenant holds more
    * than its share of them, other tenants may exceed the number: each gets its share, which is at least one call.
-   * The calls above the number take places of `maxQueued`.
+   * The calls above the number count towards `maxQueued`. When it is full, each tenant still gets its one call.
    *
    * @default twice `local.parallel`, so that the engine always has the next call; 64 with a custom `engine`
    */
@@ -26,7 +26,7 @@ export interface QueueingOptions {
 
   /**
    * How long a call may wait in the queue: milliseconds, `'30s'` or `'forever'`, from 1 ms to 24 days. The
-   * call is then rejected with 503.
+   * call is then rejected with 503. The time in the engine does not count.
    *
    * @default '5m'
    */

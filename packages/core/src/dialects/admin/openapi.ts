@@ -65,8 +65,9 @@ const errorDescriptions = {
   401: 'The API key is missing or invalid.',
   403: 'The key lacks the scope, or the page is of another origin.',
   404: 'Id not found.',
+  408: 'The client paused for too long in the middle of the body.',
   409: 'Conflict with the current state, such as a revoked key or a decided limit request.',
-  429: 'The key has exceeded its requests per minute.',
+  429: 'The key has exceeded its requests per minute, or the bodies of its running requests take too much memory.',
 } as const
 
 function errorStatusesOf({
@@ -80,6 +81,7 @@ function errorStatusesOf({
     401,
     403,
     ...(path.includes(':') ? ([404] as const) : []),
+    ...(body ? ([408] as const) : []),
     ...(canConflict ? ([409] as const) : []),
     429,
   ]

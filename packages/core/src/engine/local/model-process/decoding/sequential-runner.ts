@@ -1,6 +1,9 @@
 /**
  * Runs jobs one at a time through the public API of node-llama-cpp. Used for versions of node-llama-cpp
  * without the internals that `llama/addon.ts` expects.
+ *
+ * Jobs run in order of arrival, whatever their tenant. A job does not pause for a client that is behind, because
+ * all other jobs would wait with it. Its unread output is bounded by its maximum length.
  */
 import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
@@ -33,7 +36,7 @@ export class SequentialRunner implements Runner {
     })
   }
 
-  /** Does nothing, since this runner never pauses for a client. */
+  /** Does nothing, since jobs never pause. */
   wake(): void {}
 
   async whenIdle(): Promise<void> {
