@@ -71,6 +71,13 @@ test('each tenant gets one call, but none that is larger than all calls together
   expect(await isAdmitted(cap, 'ben')).toBe(false)
 })
 
+test('an idle cap also rejects a prompt that is larger than all prompts together may be', async () => {
+  const cap = new CallCap(largest)
+
+  expect(await isAdmitted(cap, 'ann', 1_000_001)).toBe(false)
+  expect(await isAdmitted(cap, 'ann', 1_000_000)).toBe(true)
+})
+
 test('tenants without calls are forgotten', async () => {
   const cap = new CallCap({ ...largest, maxCalls: 2 })
   for (let call = 0; call < 100; call++) expect(await isAdmitted(cap, `tenant ${call}`)).toBe(true)

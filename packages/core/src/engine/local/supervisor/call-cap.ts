@@ -45,10 +45,10 @@ export class CallCap {
 
   #isAdmitted(own: CallTotals, characters: number): boolean {
     const { maxCalls, maxPromptCharacters } = this.#options
+    if (characters > maxPromptCharacters) return false
     const hasRoom = ({ calls, characters: used }: CallTotals, tenants: number): boolean =>
       calls + 1 <= maxCalls / tenants && used + characters <= maxPromptCharacters / tenants
-    const isFirst = own.calls === 0 && characters <= maxPromptCharacters
-    return isFirst || hasRoom(this.#total, 1) || hasRoom(own, this.#byTenant.size)
+    return own.calls === 0 || hasRoom(this.#total, 1) || hasRoom(own, this.#byTenant.size)
   }
 
   #add(own: CallTotals, calls: number, characters: number): void {
