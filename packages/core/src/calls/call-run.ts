@@ -18,7 +18,7 @@ export class CallRun {
   readonly #hasEnded: boolean[]
   /** Number of parts that the engine has not finished. */
   #unfinished: number
-  /** Fails a part that the engine generates, by the index of the part. */
+  /** Callbacks that fail the parts that the engine generates, by index of the part. */
   readonly #generating = new Map<number, (cause: unknown) => void>()
   /** Why the first part failed. */
   #failure: { readonly cause: unknown } | undefined

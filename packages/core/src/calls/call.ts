@@ -105,7 +105,7 @@ export class Call {
   readonly originalRequests: readonly ModelRequest[]
   /**
    * The authorise step removes load options that the caller may not choose. The defaults step adds the
-   * Modelfile defaults. The output limit step lowers them to the maximum of the caller.
+   * Modelfile defaults. The output limit step lowers their maximum output tokens.
    */
   requests: readonly ModelRequest[]
   /** The context size that the authorise step has removed. With several requests, the largest one. */

@@ -1,8 +1,8 @@
 /** Embedding and reranking calls that end before all of their texts are evaluated. */
-import { mkdtemp } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { createLlm } from '../create-llm.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
@@ -87,7 +87,9 @@ test('texts with more tokens than estimated are counted while the call runs', as
 })
 
 test('texts that were evaluated when the app closes are charged, whatever else the engine reports', async () => {
-  const database = join(await mkdtemp(join(tmpdir(), 'closing-')), 'usage.db')
+  const folder = await mkdtemp(join(tmpdir(), 'closing-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const database = join(folder, 'usage.db')
   const { over, abort } = await startCall('embed', [5, Number.NaN, -3, 7], database)
 
   await opened.pop()?.close()

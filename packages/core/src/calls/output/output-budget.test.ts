@@ -56,13 +56,13 @@ test('a closed buffer returns its bytes, and resumes its generation', async () =
 })
 
 test('a buffer is full while it is not empty and its tenant exceeds the budget', () => {
-  const perCaller = new OutputBudget({ ...limits, tenantBytes: 200 })
-  const [ann, bob] = [open(perCaller, reader('ann')), open(perCaller, reader('bob'))]
-  const empty = open(perCaller, reader('ann'))
+  const perTenant = new OutputBudget({ ...limits, tenantBytes: 200 })
+  const [ann, bob] = [open(perTenant, reader('ann')), open(perTenant, reader('bob'))]
+  const empty = open(perTenant, reader('ann'))
   ann.push(text('x'.repeat(100)))
   bob.push(text('x'))
   expect([ann.isFull, bob.isFull, empty.isFull]).toEqual([true, false, false])
-  perCaller.close()
+  perTenant.close()
 })
 
 test('a tenant may use as much of the total as it leaves free', () => {

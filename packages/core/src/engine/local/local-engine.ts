@@ -133,7 +133,7 @@ export class LocalEngine implements Engine {
     const startedAt = performance.now()
     const checked = parseEmbedRequest(request)
     const size = sumLengths(checked.inputs)
-    const { results, loadMs } = await this.#request('embed', checked, size, call, vectorReceiver(call))
+    const { results, loadMs } = await this.#request('embed', checked, size, call, createVectorReceiver(call))
     return {
       embeddings: sortVectors(results),
       inputTokens: sumInputTokens(results),
@@ -145,7 +145,7 @@ export class LocalEngine implements Engine {
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
     const checked = parseRerankRequest(request)
     const size = sumLengths([checked.query, ...checked.documents])
-    const { results } = await this.#request('rerank', checked, size, call, vectorReceiver(call))
+    const { results } = await this.#request('rerank', checked, size, call, createVectorReceiver(call))
     return { scores: sortVectors(results).map(([score = 0]) => score), inputTokens: sumInputTokens(results) }
   }
 
@@ -347,7 +347,7 @@ interface DecodedVector {
 const toText = (text: CallResult): string => text as string
 
 /** Returns a function that decodes a vector and reports the tokens of its text. */
-const vectorReceiver =
+const createVectorReceiver =
   ({ onInputTokens }: EngineCall) =>
   (result: CallResult): DecodedVector => {
     const { vector, ...fields } = result as VectorResult
