@@ -170,9 +170,8 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       responses: { 400: {}, 401: {}, 403: {}, 404: {}, 408: {}, 409: {}, 429: {} },
     })
     expect(Object.keys(document.paths['/keys']?.get?.responses ?? {})).not.toContain('408')
-    expect(document.paths['/keys']?.post?.responses[429]).toMatchObject({
-      description: expect.stringContaining('bodies'),
-    })
+    for (const operation of operations)
+      expect(/\bbodies\b/.test(JSON.stringify(operation.responses[429]))).toBe('requestBody' in operation)
     const times = ['30d', '1h30m', '2040-01-02', '2040-01-02T03:04:05Z', 5_000, 'soon', '-1h', {}, true]
     const limits = [
       ...[0, 1, 1.5, 100_000_000, 100_000_001].map((tokensPerDay) => ({ tokensPerDay })),

@@ -52,7 +52,7 @@ function toOperation(route: AdminRoute): object {
       ...Object.fromEntries(
         errorStatusesOf(route).map((errorStatus) => [
           errorStatus,
-          toErrorResponse(errorDescriptions[errorStatus]),
+          toErrorResponse((route.body ? bodyErrorDescriptions : errorDescriptions)[errorStatus]),
         ]),
       ),
       default: toErrorResponse('Error.'),
@@ -67,6 +67,11 @@ const errorDescriptions = {
   404: 'Id not found.',
   408: 'The client paused for too long in the middle of the body.',
   409: 'Conflict with the current state, such as a revoked key or a decided limit request.',
+  429: 'The key has exceeded its requests per minute.',
+} as const
+
+const bodyErrorDescriptions = {
+  ...errorDescriptions,
   429: 'The key has exceeded its requests per minute, or the bodies of its running requests take too much memory.',
 } as const
 
