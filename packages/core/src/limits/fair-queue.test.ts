@@ -193,6 +193,23 @@ describe('a queue that is full', () => {
     expect(entered).toEqual(['a', 'a', 'b', 'c', 'd'])
   })
 
+  test('admits the first calls of 512 tenants at most', async () => {
+    const { entered, come, end } = watched(new FairQueue({ permits: 2, maxQueued: 0 }))
+    void come('a')
+    void come('a')
+    for (let tenant = 1; tenant < 512; tenant++) void come(`${tenant}`)
+    await turn()
+    expect(entered).toHaveLength(513)
+
+    await expect(come('b')).rejects.toMatchObject({ code: 'overloaded' })
+    await end()
+    await expect(come('b')).rejects.toMatchObject({ code: 'overloaded' })
+    await end()
+
+    expect(await come('b')).toBe('entered')
+    await expect(come('c')).rejects.toMatchObject({ code: 'overloaded' })
+  })
+
   test('ignores the abort of a rejected call', async () => {
     const queue = new FairQueue({ permits: 1, maxQueued: 1 })
     const { come } = watched(queue)

@@ -1,8 +1,9 @@
 /**
  * A bounded queue for a limited number of permits. Tenants take turns, so a hundred calls of one tenant do not
  * delay the first call of another. A tenant gets its share of the permits even while others hold them all, for
- * the engine divides its time anew. The first call of a tenant never waits. When the queue overflows, it rejects
- * the newest call of the tenant with the most waiting calls. It also rejects each call that has waited too long.
+ * the engine divides its time anew. The first call of a tenant does not wait, up to 512 tenants. When the queue
+ * overflows, it rejects the newest call of the tenant with the most waiting calls. It also rejects each call that
+ * has waited too long.
  */
 import { LlmError } from '../errors.ts'
 import { WaitQueue } from '../util/wait-queue.ts'
@@ -10,13 +11,13 @@ import { WaitQueue } from '../util/wait-queue.ts'
 export interface FairQueueOptions {
   /**
    * How many calls may run at once. More may run while a tenant holds more than its share: `permits` times its
-   * weight, divided by the weights of all tenants, but at least one. Each tenant gets this one permit even when
-   * the queue is full.
+   * weight, divided by the weights of all tenants, but at least one. Each of 512 tenants gets this one permit
+   * even when the queue is full.
    */
   readonly permits: number
   /**
    * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too. So
-   * at most `permits` and `maxQueued` calls together run, apart from the first call of each tenant.
+   * at most `permits` and `maxQueued` calls together run, apart from the first calls of 512 tenants.
    */
   readonly maxQueued: number
   /** How long a call may wait, in ms. @default forever */
@@ -24,6 +25,9 @@ export interface FairQueueOptions {
   /** @default a monotonic clock, in milliseconds */
   readonly now?: (() => number) | undefined
 }
+
+/** When the queue is full and so many tenants have permits, the first call of another tenant waits, too. */
+const maxTenants = 512
 
 /** The line of a tenant's calls. */
 interface TenantLine {
@@ -134,22 +138,26 @@ export class FairQueue {
   }
 
   #selectNext(waiting: readonly QueuedCall[]): QueuedCall | undefined {
-    if (waiting.length === 0) return undefined
+    const candidates = this.#admitted < this.#permits + this.#maxQueued ? waiting : this.#selectFirst(waiting)
+    if (candidates.length === 0) return undefined
     const totalWeight = this.#lines.reduce((sum, { weight }) => sum + weight, 0)
     const shareOf = ({ weight }: TenantLine): number =>
       Math.max(1, Math.floor((this.#permits * weight) / totalWeight))
     const canEnter = (line: TenantLine): boolean =>
-      this.#admitted < this.#permits ||
-      line.held === 0 ||
-      (this.#admitted < this.#permits + this.#maxQueued && line.held < shareOf(line))
+      this.#admitted < this.#permits || line.held < shareOf(line)
     const compare = (a: TenantLine, b: TenantLine): number =>
       a.held / a.weight - b.held / b.weight || a.position - b.position
-    return waiting
+    return candidates
       .filter(({ line }) => canEnter(line))
       .reduce<QueuedCall | undefined>(
         (next, call) => (next && compare(next.line, call.line) <= 0 ? next : call),
         undefined,
       )
+  }
+
+  /** Selects the calls that may enter above `permits` and `maxQueued`: the first ones of their tenants. */
+  #selectFirst(waiting: readonly QueuedCall[]): readonly QueuedCall[] {
+    return this.#holding.size < maxTenants ? waiting.filter(({ line }) => line.held === 0) : []
   }
 
   /**

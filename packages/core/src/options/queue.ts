@@ -10,7 +10,8 @@ export interface QueueingOptions {
   /**
    * How many calls of each model may be in the engine at once, from 1 to 1,000,000. While a tenant holds more
    * than its share of them, other tenants may exceed the number: each gets its share, which is at least one call.
-   * The calls above the number count towards `maxQueued`. When it is full, each tenant still gets its one call.
+   * The calls above the number count towards `maxQueued`. When it is full, each of up to 512 tenants still gets
+   * its one call.
    *
    * @default twice `local.parallel`, so that the engine always has the next call; 64 with a custom `engine`
    */
