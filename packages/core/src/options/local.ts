@@ -47,7 +47,8 @@ export interface LocalOptions {
   /**
    * How many calls may be in the engine at once, for all models together, from 1 to 1,000,000. Calls that only
    * count, render or tokenize have a second bound of the same size. Further calls are rejected with 503. While
-   * the calls of one tenant reach a bound, each other tenant may exceed it by its share, at least one call.
+   * the calls of one tenant reach a bound, each other tenant may exceed it by its share, at least one call. Calls
+   * of `maxCalls` tenants at most are in the engine.
    *
    * @default `maxAdmitted` plus `maxQueued`, times `maxLoadedModels`, but at least 512
    */
@@ -56,7 +57,8 @@ export interface LocalOptions {
   /**
    * Total length of the prompts of the calls in the engine, in characters, from 1,048,576 to 68,719,476,736.
    * Like `maxCalls`, it bounds the calls that only count, render or tokenize separately, and gives each tenant a
-   * share. Further calls are rejected with 503, and so is any longer prompt.
+   * share. Further calls are rejected with 503. Beyond twice the bound, a tenant gets only short prompts, so the
+   * total stays within four times the bound. A prompt that is longer than the bound is rejected with 503.
    *
    * @default 67,108,864
    */

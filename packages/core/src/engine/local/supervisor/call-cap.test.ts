@@ -61,14 +61,59 @@ test('a tenant with large prompts leaves the others room for theirs', async () =
   expect(await isAdmitted(cap, 'ben', 200_000)).toBe(false)
 })
 
-test('each tenant gets one call, but none that is larger than all calls together may be', async () => {
-  const cap = new CallCap({ ...largest, maxCalls: 2 })
+test('each tenant gets one call, even for a prompt above its share', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 3 })
   fill(cap, 'ann', 2, 500_000)
   fill(cap, 'ben', 1, 1_000_000)
 
-  expect(await isAdmitted(cap, 'cleo', 1_000_001)).toBe(false)
   expect(await isAdmitted(cap, 'cleo', 1_000_000)).toBe(true)
   expect(await isAdmitted(cap, 'ben')).toBe(false)
+})
+
+test('no more tenants than calls are admitted, until all calls of one tenant have ended', async () => {
+  const cap = new CallCap({ ...largest, maxCalls: 3 })
+  fill(cap, 'ann', 3)
+  let end = (): void => {}
+  const call = cap.run('ben', 1, () => new Promise<void>((resolve) => (end = resolve)))
+  fill(cap, 'cleo', 1)
+
+  await expect(cap.run('dan', 1, async () => 'admitted')).rejects.toMatchObject(overloaded)
+  end()
+  await call
+
+  expect(await isAdmitted(cap, 'dan')).toBe(true)
+})
+
+test('beyond twice the total size, each tenant gets only calls with short prompts', async () => {
+  const cap = new CallCap(largest)
+  for (const tenant of ['ann', 'ben', 'cleo']) fill(cap, tenant, 1, 1_000_000)
+
+  await expect(cap.run('dan', 1_001, async () => 'admitted')).rejects.toMatchObject(overloaded)
+  fill(cap, 'dan', 1, 600)
+
+  expect(await isAdmitted(cap, 'dan', 400)).toBe(true)
+  expect(await isAdmitted(cap, 'dan', 401)).toBe(false)
+})
+
+test('tenants that take all they get stay below four times the total size', async () => {
+  const maxCalls = 20
+  const cap = new CallCap({ ...largest, maxCalls })
+  const admitted = new Map<string, number>()
+  const take = (tenant: string, characters: number): void =>
+    void cap
+      .run(tenant, characters, () => {
+        admitted.set(tenant, (admitted.get(tenant) ?? 0) + characters)
+        return new Promise(() => {})
+      })
+      .catch(() => {})
+
+  for (let tenant = 0; tenant < 2 * maxCalls; tenant++)
+    for (let characters = 1_000_000; characters > 1; characters /= 2) take(`tenant ${tenant}`, characters)
+
+  expect(admitted.size).toBe(maxCalls)
+  const total = [...admitted.values()].reduce((sum, characters) => sum + characters)
+  expect(total).toBeGreaterThan(2_000_000)
+  expect(total).toBeLessThan(4_000_000)
 })
 
 test('an idle cap also rejects a prompt that is larger than all prompts together may be', async () => {

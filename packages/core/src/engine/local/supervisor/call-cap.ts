@@ -15,6 +15,11 @@ interface CallTotals {
 /**
  * A tenant may use everything while the others need nothing. When they come, each gets an equal share, and at
  * least one call. So the totals exceed the bounds until the calls of the first tenant have ended.
+ *
+ * That has bounds, too. At most `maxCalls` tenants have calls. When the prompts are longer than twice
+ * `maxPromptCharacters`, each tenant gets only its smallest share: `maxPromptCharacters / maxCalls`. All smallest
+ * shares together are `maxPromptCharacters` at most, and so is the prompt that exceeds the double. So the total
+ * stays within four times `maxPromptCharacters`.
  */
 export class CallCap {
   readonly #options: CallCapOptions
@@ -48,7 +53,11 @@ export class CallCap {
     if (characters > maxPromptCharacters) return false
     const hasRoom = ({ calls, characters: used }: CallTotals, tenants: number): boolean =>
       calls + 1 <= maxCalls / tenants && used + characters <= maxPromptCharacters / tenants
-    return own.calls === 0 || hasRoom(this.#total, 1) || hasRoom(own, this.#byTenant.size)
+    if (hasRoom(this.#total, 1)) return true
+    const isSmall = own.characters + characters <= maxPromptCharacters / maxCalls
+    if (this.#total.characters > 2 * maxPromptCharacters && !isSmall) return false
+    const tenants = this.#byTenant.size
+    return own.calls === 0 ? tenants < maxCalls : hasRoom(own, tenants)
   }
 
   #add(own: CallTotals, calls: number, characters: number): void {
