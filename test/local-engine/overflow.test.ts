@@ -1,4 +1,7 @@
-/** Each dialect rejects a prompt longer than the context. The Ollama API truncates it by default. */
+/**
+ * Each dialect rejects a prompt longer than the context, and one that never fits into the engine. The Ollama API
+ * truncates a prompt longer than the context by default.
+ */
 import { createLlm, type Llm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
@@ -8,11 +11,12 @@ import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
 
 const models = emptyFolder()
+const maxPromptCharacters = 2 ** 20
 let llm: Llm
 let server: Listening
 
 beforeAll(async () => {
-  llm = await createLlm({ models, local: { contextSize: 256 } })
+  llm = await createLlm({ models, local: { contextSize: 256, maxPromptCharacters } })
   server = await listen(express().use(llmRouter(llm)))
 })
 
@@ -45,6 +49,30 @@ test.each([
 
   expect(response.status).toBe(400)
   expect(body).toMatch(/\b152\d tokens\b.*\b256\b|\b256 tokens\b.*\b152\d\b/)
+})
+
+const longText = 'x'.repeat(maxPromptCharacters + 1)
+const longChat = { messages: [{ role: 'user', content: longText }] }
+const openAiError = { error: { type: 'invalid_request_error', message: expect.any(String) } }
+const anthropicError = { type: 'error', ...openAiError }
+const ollamaError = { error: expect.any(String) }
+
+test.each([
+  ['/v1/chat/completions', longChat, openAiError],
+  ['/v1/chat/completions', { ...longChat, stream: true }, openAiError],
+  ['/v1/embeddings', { input: longText, messages: undefined }, openAiError],
+  ['/v1/messages', { ...longChat, max_tokens: 10 }, anthropicError],
+  ['/v1/messages/count_tokens', longChat, anthropicError],
+  ['/api/chat', longChat, ollamaError],
+  ['/api/chat', { ...longChat, stream: true }, ollamaError],
+])('%s (%#) gives a 400 for a prompt above `local.maxPromptCharacters`', async (path, fields, error) => {
+  const response = await post(path, fields)
+  const body = (await response.json()) as object
+
+  expect(response.status).toBe(400)
+  expect(response.headers.has('retry-after')).toBe(false)
+  expect(body).toMatchObject(error)
+  expect(JSON.stringify(body)).toMatch(/has 10485\d\d characters.* 1048576 .*local\.maxPromptCharacters/)
 })
 
 test('/api/chat leaves out the oldest messages, as Ollama does', async () => {

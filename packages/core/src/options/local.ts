@@ -58,7 +58,7 @@ export interface LocalOptions {
    * Total length of the prompts of the calls in the engine, in characters, from 1,048,576 to 68,719,476,736.
    * Like `maxCalls`, it bounds the calls that only count, render or tokenize separately, and gives each tenant a
    * share. Further calls are rejected with 503. Beyond twice the bound, a tenant gets only short prompts, so the
-   * total stays within four times the bound. A prompt that is longer than the bound is rejected with 503.
+   * total stays within four times the bound. A prompt that is longer than the bound is rejected with 400.
    *
    * @default 67,108,864
    */

@@ -116,10 +116,13 @@ test('tenants that take all they get stay below four times the total size', asyn
   expect(total).toBeLessThan(4_000_000)
 })
 
-test('an idle cap also rejects a prompt that is larger than all prompts together may be', async () => {
+test('a prompt that is longer than all prompts together may be never fits, so it is invalid', async () => {
   const cap = new CallCap(largest)
 
-  expect(await isAdmitted(cap, 'ann', 1_000_001)).toBe(false)
+  await expect(cap.run('ann', 1_000_001, async () => 'admitted')).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringMatching(/1000001 characters.*1000000.*local\.maxPromptCharacters/),
+  })
   expect(await isAdmitted(cap, 'ann', 1_000_000)).toBe(true)
 })
 

@@ -1,5 +1,5 @@
 /** Bounds the number and the total size of calls in the engine, running and queued. Divides both among tenants. */
-import { LlmError } from '../../../errors.ts'
+import { invalidRequest, LlmError } from '../../../errors.ts'
 
 export interface CallCapOptions {
   readonly maxCalls: number
@@ -31,8 +31,13 @@ export class CallCap {
     this.#options = options
   }
 
-  /** Throws an `LlmError` `overloaded` at once when a bound is exceeded. */
+  /**
+   * Throws an `LlmError` `overloaded` at once when a bound is exceeded, and `invalid_request` for a prompt that
+   * never fits.
+   */
   async run<T>(tenant: string, characters: number, task: () => Promise<T>): Promise<T> {
+    const { maxPromptCharacters } = this.#options
+    if (characters > maxPromptCharacters) throw promptTooLong(characters, maxPromptCharacters)
     const own = this.#byTenant.get(tenant) ?? { calls: 0, characters: 0 }
     if (!this.#isAdmitted(own, characters))
       throw new LlmError('overloaded', 'Too many calls are waiting. Try again later.', {
@@ -50,7 +55,6 @@ export class CallCap {
 
   #isAdmitted(own: CallTotals, characters: number): boolean {
     const { maxCalls, maxPromptCharacters } = this.#options
-    if (characters > maxPromptCharacters) return false
     const hasRoom = ({ calls, characters: used }: CallTotals, tenants: number): boolean =>
       calls + 1 <= maxCalls / tenants && used + characters <= maxPromptCharacters / tenants
     if (hasRoom(this.#total, 1)) return true
@@ -67,3 +71,8 @@ export class CallCap {
     }
   }
 }
+
+const promptTooLong = (characters: number, maxPromptCharacters: number): LlmError =>
+  invalidRequest(
+    `The prompt has ${characters} characters. The limit is ${maxPromptCharacters} (\`local.maxPromptCharacters\`).`,
+  )
