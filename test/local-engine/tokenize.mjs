@@ -8,6 +8,7 @@ import {
   CpuBudget,
   TenantCpu,
 } from '../../packages/core/dist/engine/local/model-process/workers/cpu-budget.js'
+import { Turns } from '../../packages/core/dist/engine/local/model-process/workers/turns.js'
 
 const llama = await startLibrary(await importLibrary(), { gpu: false, maxThreads: 1, vramPadding: 0 })
 let opened
@@ -16,7 +17,11 @@ async function open(modelPath) {
   if (opened?.modelPath === modelPath) return opened.vocabulary
   await opened?.model.dispose()
   const model = await llama.loadModel({ modelPath, vocabOnly: true })
-  opened = { modelPath, model, vocabulary: openVocabulary(model, modelPath, 4_096, { steps: 0 }) }
+  opened = {
+    modelPath,
+    model,
+    vocabulary: openVocabulary(model, modelPath, 4_096, { steps: 0 }, new Turns()),
+  }
   return opened.vocabulary
 }
 

@@ -13,8 +13,8 @@ import { BoundedWorker, startProcess } from './workers/bounded-worker.ts'
 import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
 import { type PoolWorker, WorkerPool } from './workers/worker-pool.ts'
 
-/** Longest text in characters that this process tokenizes at once. It takes at most 80 ms. */
-const maxBlockingLength = 64 * 1024
+/** Longest text in characters that this process tokenizes at once. It takes at most 20 ms. */
+const maxBlockingLength = 16 * 1024
 /** Longest word in characters. It takes 90 MB of the child's stack. */
 const maxWordLength = 256 * 1024
 const memoryMb = 1_024

@@ -78,6 +78,10 @@ export class Scheduler implements Runner {
     this.#wake?.()
   }
 
+  get isRunning(): boolean {
+    return this.#loop !== undefined
+  }
+
   async whenIdle(): Promise<void> {
     await this.#loop
   }

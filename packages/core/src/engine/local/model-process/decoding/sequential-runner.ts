@@ -20,6 +20,7 @@ export class SequentialRunner implements Runner {
   readonly #chunkSize: number
   readonly #progress: StepCounter
   #queue: Promise<unknown> = Promise.resolve()
+  #isRunning = false
 
   constructor(sequence: LlamaContextSequence, toBias: ToBias, chunkSize: number, progress: StepCounter) {
     this.#sequence = sequence
@@ -29,11 +30,20 @@ export class SequentialRunner implements Runner {
   }
 
   run(job: GenerationJob): Promise<RunOutcome> {
-    const outcome = this.#queue.then(() => this.#generate(job))
+    const outcome = this.#queue.then(async () => {
+      this.#isRunning = true
+      return this.#generate(job).finally(() => {
+        this.#isRunning = false
+      })
+    })
     this.#queue = outcome.catch(() => {})
     return outcome.catch((cause) => {
       throw LlmError.from(cause)
     })
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning
   }
 
   /** Does nothing, since jobs never pause. */

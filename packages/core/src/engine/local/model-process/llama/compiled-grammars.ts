@@ -4,7 +4,7 @@ import { LlmError } from '../../../../errors.ts'
 import type { CompiledGrammar } from '../decoding/decoder.ts'
 import type { ModelBackend } from '../model.ts'
 import type { CpuBudget } from '../workers/cpu-budget.ts'
-import { Turns } from '../workers/turns.ts'
+import type { Turns } from '../workers/turns.ts'
 import type { LlamaLibrary } from './library.ts'
 
 /** A conversation sends the same tools with each turn, so its grammar is needed again. */
@@ -18,9 +18,9 @@ export function createGrammarCompiler(
   { LlamaGrammarEvaluationState: State }: LlamaLibrary,
   llama: Llama,
   model: LlamaModel,
+  turns: Turns,
 ): ModelBackend['compileGrammar'] {
   const cache = new LRUCache<string, CompiledGrammar>({ max: maxCachedGrammars })
-  const turns = new Turns()
   return async (source, budget) => {
     const compiled = cache.get(source) ?? (await compile(source, budget))
     if (compiled) cache.set(source, compiled)

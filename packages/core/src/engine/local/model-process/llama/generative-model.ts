@@ -12,6 +12,7 @@ import { measureStateSize } from '../kv-cache/state-size.ts'
 import type { ModelBackend, StepCounter } from '../model.ts'
 import { calibrate, defaultStepMs, listThreadCandidates } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
+import type { Turns } from '../workers/turns.ts'
 import type { openDecoder } from './addon-decoder.ts'
 import { createGrammarCompiler } from './compiled-grammars.ts'
 import { cacheTypesOf, type LlamaLibrary } from './library.ts'
@@ -22,6 +23,7 @@ interface LlamaModelHandles {
   readonly llama: Llama
   readonly model: LlamaModel
   readonly plan: LoadPlan
+  readonly turns: Turns
 }
 
 /**
@@ -29,14 +31,14 @@ interface LlamaModelHandles {
  * @param warn reports problems to the app's log
  */
 export async function openGenerativeModel(
-  { library, llama, model, plan }: LlamaModelHandles,
+  { library, llama, model, plan, turns }: LlamaModelHandles,
   config: ProcessConfig,
   progress: StepCounter,
   open: typeof openDecoder,
   warn: (message: string) => void,
 ): Promise<ModelBackend> {
   const context = await createContext(library, model, plan, config)
-  const common = { compileGrammar: createGrammarCompiler(library, llama, model), pooling: undefined }
+  const common = { compileGrammar: createGrammarCompiler(library, llama, model, turns), pooling: undefined }
   const decoder = open(llama, model, context, plan)
   if (!decoder)
     return {

@@ -7,6 +7,8 @@ import { detectModelTask } from '../model-kind.ts'
 import { minChunkSize } from '../resources/calibrate.ts'
 import { type LoadPlan, type MemoryBroker, planMemory } from '../resources/load-plan.ts'
 import { readMachineMemory } from '../resources/machine-memory.ts'
+import type { Runner } from '../runner.ts'
+import { Turns } from '../workers/turns.ts'
 import { openDecoder } from './addon-decoder.ts'
 import { openGenerativeModel } from './generative-model.ts'
 import { cacheTypesOf, importLibrary, type LlamaLibrary, startLibrary } from './library.ts'
@@ -31,6 +33,8 @@ export async function loadModel(
   warn: (message: string) => void = () => {},
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
+  let runner: Runner | undefined
+  const turns = new Turns(() => runner?.isRunning ?? false)
   try {
     const llama = await startLibrary(library, { maxThreads: config.threads })
     const options: LlamaModelOptions = {
@@ -52,8 +56,9 @@ export async function loadModel(
     const kind = detectModelTask(model.fileInsights)
     const backend =
       kind === 'generate'
-        ? await openGenerativeModel({ library, llama, model, plan }, config, progress, open, warn)
+        ? await openGenerativeModel({ library, llama, model, plan, turns }, config, progress, open, warn)
         : await openPoolingModel(model, plan, config, kind)
+    runner = backend.runner
     const { contextSize, need, mappedBytes, notes } = plan
     return {
       name: config.modelName,
@@ -64,7 +69,7 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       mappedBytes,
       notes,
-      ...openVocabulary(model, config.modelPath, contextSize, progress),
+      ...openVocabulary(model, config.modelPath, contextSize, progress, turns),
       ...backend,
     }
   } catch (cause) {

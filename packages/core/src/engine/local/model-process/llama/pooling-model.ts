@@ -21,6 +21,7 @@ export async function openPoolingModel(
     parallel,
     stepMs: pooling?.stepMs ?? defaultStepMs,
     runner: {
+      isRunning: false,
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
       whenIdle: async () => pooling?.pool.whenIdle(),

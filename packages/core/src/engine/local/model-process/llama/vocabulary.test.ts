@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { config } from '../../../../../../../test/support/bindings.ts'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { encoderModel } from '../../../../../../../test/support/models.ts'
+import { Turns } from '../workers/turns.ts'
 import { openVocabulary } from './vocabulary.ts'
 
 const options: LlamaOptions = { build: 'never', skipDownload: true, progressLogs: false, maxThreads: 1 }
@@ -22,7 +23,7 @@ test.each([
     const model = await llama.loadModel({ modelPath, vocabOnly: true })
     const passes = vi.spyOn(model, 'iterateAllTokens')
 
-    const { vocabularySize, template } = openVocabulary(model, modelPath, 512, { steps: 0 })
+    const { vocabularySize, template } = openVocabulary(model, modelPath, 512, { steps: 0 }, new Turns())
 
     expect(vocabularySize).toBe(size)
     expect(passes).not.toHaveBeenCalled()
@@ -36,7 +37,7 @@ test.each([
 test('each slice of a text counts as progress, so that a long text is not taken for a hang', async () => {
   const model = await llama.loadModel({ modelPath: config.modelPath, vocabOnly: true })
   const progress = { steps: 0 }
-  const { tokenize } = openVocabulary(model, config.modelPath, 1_000_000, progress)
+  const { tokenize } = openVocabulary(model, config.modelPath, 1_000_000, progress, new Turns())
   const before = progress.steps
 
   await tokenize('word '.repeat(40_000), budgetOf())

@@ -4,16 +4,19 @@ import { IsolatedTokenizer } from '../isolated-tokenizer.ts'
 import type { ModelVocabulary, StepCounter } from '../model.ts'
 import { RegexPreTokenizer } from '../prompt/regex-pre-tokenizer.ts'
 import { Tokenizer } from '../prompt/tokenizer.ts'
-import { Turns } from '../workers/turns.ts'
+import type { Turns } from '../workers/turns.ts'
 
-/** @param progress counts tokenized texts, or slices of them */
+/**
+ * @param progress counts tokenized texts, or slices of them
+ * @param turns shared by everything that blocks this thread
+ */
 export function openVocabulary(
   model: LlamaModel,
   modelPath: string,
   contextSize: number,
   progress: StepCounter,
+  turns: Turns,
 ): ModelVocabulary {
-  const turns = new Turns()
   const isolated = new IsolatedTokenizer(
     modelPath,
     RegexPreTokenizer.of(model.fileInfo.metadata.tokenizer?.ggml ?? {}),

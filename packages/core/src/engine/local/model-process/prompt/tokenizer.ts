@@ -9,6 +9,8 @@ import type { Turns } from '../workers/turns.ts'
 
 /** Maximum length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
 const sliceLength = 8 * 1024
+/** Length of a text in characters that takes about 1 ms. */
+const shortLength = 4 * 1024
 /** Length of the text in characters from which on the token count of a long text is estimated. */
 const minEstimatedLength = 32 * 1024
 
@@ -85,14 +87,14 @@ export class Tokenizer {
 
   /** Queues the slices of all calls. */
   async #tokenizeInTurn(text: string, budget: CpuBudget): Promise<readonly Token[]> {
-    const tokens = await this.#turns.run(budget, () => {
+    const tokenize = (): readonly Token[] => {
       try {
         return this.#tokenize(text)
       } catch (cause) {
         throw textNotTokenizable(cause)
       }
-    })
-    return tokens ?? []
+    }
+    return (await this.#turns.run(budget, tokenize, text.length <= shortLength)) ?? []
   }
 
   /** Finds a position at which the text can be split without changing its tokens. */
