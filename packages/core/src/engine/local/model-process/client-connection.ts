@@ -147,7 +147,8 @@ export class ClientConnection {
       weight,
       background,
       signal,
-      isBackpressured: () => call.unreadTokens >= readAheadTokens,
+      isBackpressured: ({ isPaused }) =>
+        call.unreadTokens >= (isPaused ? readAheadTokens / 4 : readAheadTokens),
     }
     if (signal.aborted) return
     if (type !== 'generate')

@@ -1,6 +1,7 @@
 import type { GrammarBuilder } from './grammar-builder.ts'
 import type { RuntimeModel, StepCounter } from './model.ts'
 import type { PromptRenderer } from './render.ts'
+import type { GenerationJob } from './runner.ts'
 import type { CpuBudget } from './workers/cpu-budget.ts'
 
 /** Context of one call: the model, the workers of its process, and properties of the call. */
@@ -18,5 +19,5 @@ export interface RunContext {
   readonly background: boolean
   readonly signal: AbortSignal
   /** Whether decoding pauses because the client has left too much output unread. */
-  readonly isBackpressured?: () => boolean
+  readonly isBackpressured?: GenerationJob['isBackpressured']
 }

@@ -69,13 +69,14 @@ export interface StepInput {
  * Whether the prompt may get a slot. A sequence that gave up its slot waits until its client has read the
  * buffered events.
  */
-export const isReady = ({ job, suspended }: QueuedPrompt): boolean => !(suspended && job.isBackpressured?.())
+export const isReady = ({ job, suspended }: QueuedPrompt): boolean =>
+  !(suspended && job.isBackpressured?.({ isPaused: true }))
 
 export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFinished
 
 /** Whether decoding pauses until the client has read more. */
 export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
-  lastToken !== undefined && job.isBackpressured?.() === true
+  lastToken !== undefined && job.isBackpressured?.({ isPaused: false }) === true
 
 /**
  * Whether no other sequence may share its decode steps. Kernels for several rows sum in another order than
