@@ -30,7 +30,10 @@ export class FairClock {
   /** Sets the tenants that now compete for time. The others make up for nothing later. */
   setCompetitors(tenants: Iterable<string>): void {
     const lowest = Math.min(...Array.from(tenants, (tenant) => this.timeOf(tenant)))
-    if (lowest === Number.POSITIVE_INFINITY) return
+    if (lowest === Number.POSITIVE_INFINITY) {
+      this.#times.clear()
+      return
+    }
     this.#floor = lowest
     for (const [tenant, time] of this.#times) {
       if (time <= lowest) this.#times.delete(tenant)
