@@ -26,8 +26,7 @@ export interface RunningSequence {
   sampledCount: number
   /**
    * Until this time, in ms, the sequence keeps its slot. A new sequence keeps it until its first token. Another
-   * one keeps it for at least as long as it took to give up the last one and to continue, so that at most half
-   * of the time is lost.
+   * one keeps it for at least as long as it took to give up the last one and to continue.
    */
   keepsSlotUntil: number
   /** Start of the evaluation that replaces a lost state, in ms. Absent when output has continued. */

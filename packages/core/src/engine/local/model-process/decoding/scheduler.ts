@@ -93,6 +93,8 @@ export class Scheduler implements Runner {
     this.#slots.startClock()
     for (;;) {
       this.#isWoken = false
+      // Before slots change hands, which would delay it again and again.
+      await this.#saveNext()
       await this.#slots.update()
       // A job may have arrived while a slot was prepared.
       if (this.#slots.isIdle) break
@@ -100,7 +102,6 @@ export class Scheduler implements Runner {
         await this.#waitForReaders()
         continue
       }
-      await this.#saveNext()
       if (!this.#prefersPrefill) await this.#decode()
       await this.#prefill()
     }
@@ -184,7 +185,7 @@ export class Scheduler implements Runner {
     const hasRun = new Set<readonly RunningSequence[]>()
     for (;;) {
       const turn = selectTurn(groups, hasRun, this.#decodeClock)
-      if (!turn) return
+      if (!turn) break
       const { group, leader } = turn
       hasRun.add(group)
       const parts = group
@@ -196,6 +197,7 @@ export class Scheduler implements Runner {
       this.#decodeClock.charge(leader.job, ms)
       if (parts.length === group.length) this.#planner.observe(group.length, ms)
     }
+    this.#slots.decodedAt = performance.now()
   }
 
   async #prefill(): Promise<void> {

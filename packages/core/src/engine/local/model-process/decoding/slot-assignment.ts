@@ -10,16 +10,27 @@ import {
   type SuspendedSequence,
 } from './running-sequence.ts'
 
+/**
+ * A tenant gives up a slot to a prompt without output when it is this far ahead of the prompt's tenant, in ms of
+ * virtual time. A prompt gets a slot soon, but short answers end without a break.
+ */
+const leadsMs = { newAnswer: 250, longAnswer: 20 }
+/** Length of an answer in tokens up to which it counts as new. */
+const newAnswerTokens = 64
+
 export interface SlotShares {
   readonly running: readonly RunningSequence[]
   /** Time for which each tenant has held slots. */
   readonly clock: Pick<FairClock, 'timeOf'>
   readonly slotCount: number
   /**
-   * A tenant gives up a slot when it is this far ahead of a tenant that waits, in ms of virtual time. Two
-   * tenants that share one slot take turns of twice this time: each first makes up for its own wait.
+   * A tenant gives up a slot to a sequence that continues when it is this far ahead of its tenant, in ms of
+   * virtual time. Two tenants that share one slot take turns of twice this time: each first makes up for its own
+   * wait.
    */
-  readonly sliceLeadMs: number
+  readonly turnLeadMs: number
+  /** Whether sequences may now give up slots for others that continue. */
+  readonly mayContinue: boolean
   /** Whether a sequence of the job can give up its slot at any time. */
   canSuspend(job: GenerationJob): boolean
 }
@@ -57,26 +68,35 @@ export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly Ru
   const yielding = next.job.background
     ? []
     : preemptible.filter((running) => running.job.background || isPaused(running))
-  return yielding.length > 0 ? yielding : listAhead(next.job, preemptible, shares)
+  if (yielding.length > 0) return yielding
+  if (hasOutput(next) && !shares.mayContinue) return []
+  return listAhead(next, preemptible, shares)
 }
 
 /** Sequences of the tenants that are too far ahead, those of the tenant with the most slots first. */
 function listAhead(
-  next: GenerationJob,
+  next: QueuedPrompt,
   preemptible: readonly RunningSequence[],
-  { running, clock, sliceLeadMs }: SlotShares,
+  { running, clock, turnLeadMs }: SlotShares,
 ): readonly RunningSequence[] {
+  const { tenant, weight, background } = next.job
   const counts = countRunning(running)
   const rankOf = (tenant: string, weight: number, more = 0) => ((counts.get(tenant) ?? 0) + more) / weight
-  const maxLead = sliceLeadMs / Math.max(next.weight, ...running.map(({ job }) => job.weight))
   const now = performance.now()
-  const isAhead = ({ job, keepsSlotUntil }: RunningSequence): boolean =>
-    job.tenant !== next.tenant &&
-    job.background === next.background &&
-    keepsSlotUntil <= now &&
-    clock.timeOf(job.tenant) - clock.timeOf(next.tenant) >= maxLead &&
-    // A tenant without a slot takes turns. Otherwise, slots move only towards equal shares.
-    (!counts.has(next.tenant) || rankOf(next.tenant, next.weight, 1) < rankOf(job.tenant, job.weight))
+  const leadFor = ({ sampledCount }: RunningSequence): number =>
+    hasOutput(next) ? turnLeadMs : leadsMs[sampledCount < newAnswerTokens ? 'newAnswer' : 'longAnswer']
+  const isAhead = (victim: RunningSequence): boolean => {
+    const { job, keepsSlotUntil } = victim
+    const lead = (clock.timeOf(job.tenant) - clock.timeOf(tenant)) * Math.max(weight, job.weight)
+    return (
+      job.tenant !== tenant &&
+      job.background === background &&
+      keepsSlotUntil <= now &&
+      lead >= leadFor(victim) &&
+      // A tenant without a slot takes turns. Otherwise, slots move only towards equal shares.
+      (!counts.has(tenant) || rankOf(tenant, weight, 1) < rankOf(job.tenant, job.weight))
+    )
+  }
   return preemptible
     .filter(isAhead)
     .sort(
@@ -85,6 +105,8 @@ function listAhead(
         clock.timeOf(b.tenant) - clock.timeOf(a.tenant),
     )
 }
+
+const hasOutput = ({ suspended }: QueuedPrompt): boolean => suspended?.lastToken !== undefined
 
 /**
  * Whether a slot remains for other tenants. Sequences that cannot give up their slots may not take the last

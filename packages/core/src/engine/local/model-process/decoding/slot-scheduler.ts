@@ -30,10 +30,17 @@ const minPinMs = 1_000
 /** The same, relative to the duration of the attempt, since no sequence continues meanwhile. */
 const pinPerAttempt = 9
 
-/** Bounds of `SlotShares.sliceLeadMs`. With the upper bound, a turn takes at most a second. */
-const sliceLeadsMs = { min: 50, max: 500 }
-/** `sliceLeadMs`, relative to the time to suspend a sequence and to resume it: short turns for small states. */
+/** Bounds of `SlotShares.turnLeadMs`. With the upper bound, a turn takes at most a second. */
+const turnLeadsMs = { min: 50, max: 500 }
+/**
+ * `turnLeadMs`, relative to the time that switches of all slots take: short turns for small states.
+ */
 const leadPerSwitch = 8
+/**
+ * Minimum time between two switches for sequences that continue, relative to the duration of a switch, since
+ * no sequence is decoded meanwhile.
+ */
+const pausePerSwitch = 3
 /** How long a new sequence keeps its slot without a token, in ms. A turn without one would be wasted. */
 const firstTokenMs = 500
 
@@ -48,6 +55,10 @@ export class SlotScheduler {
   #chargedAt = 0
   /** Moving average of the time to suspend a sequence and to resume it, in ms. Absent until one has resumed. */
   #switchMs: number | undefined
+  /** Time of the last switch, in ms. */
+  #switchedAt = 0
+  /** End of the last round of decode steps, in ms. */
+  decodedAt = 0
   #queue: QueuedPrompt[] = []
   #running: RunningSequence[] = []
 
@@ -75,13 +86,13 @@ export class SlotScheduler {
   }
 
   /**
-   * Whether a state may be saved or loaded, which stops all sequences: each that decodes has taken a step since
+   * Whether a state may be saved or loaded, which stops all sequences: there was a round of decode steps since
    * the last time.
    */
   get mayTransfer(): boolean {
-    const { transferredAt } = this.#cache
-    return this.ready.every(
-      ({ lastToken, sampledAt }) => lastToken === undefined || sampledAt > transferredAt,
+    return (
+      this.decodedAt > this.#cache.transferredAt ||
+      this.ready.every(({ lastToken }) => lastToken === undefined)
     )
   }
 
@@ -145,9 +156,10 @@ export class SlotScheduler {
     this.#clock.setCompetitors((hasForeground ? foreground : competing).map(({ job }) => job.tenant))
   }
 
-  get #sliceLeadMs(): number {
-    const { min, max } = sliceLeadsMs
-    return this.#switchMs === undefined ? max : Math.min(Math.max(leadPerSwitch * this.#switchMs, min), max)
+  get #turnLeadMs(): number {
+    const { min, max } = turnLeadsMs
+    if (this.#switchMs === undefined) return max
+    return Math.min(Math.max(leadPerSwitch * this.#switchMs * this.#decoder.sequenceCount, min), max)
   }
 
   get #shares(): SlotShares {
@@ -155,7 +167,8 @@ export class SlotScheduler {
       running: this.#running,
       clock: this.#clock,
       slotCount: this.#decoder.sequenceCount,
-      sliceLeadMs: this.#sliceLeadMs,
+      turnLeadMs: this.#turnLeadMs,
+      mayContinue: performance.now() - this.#switchedAt >= pausePerSwitch * (this.#switchMs ?? 0),
       canSuspend: (job) => this.#cache.canSuspend(job),
     }
   }
@@ -199,6 +212,7 @@ export class SlotScheduler {
     this.#queue.unshift(toQueuedPrompt(victim, { state, suspendMs }))
     this.#running = this.#running.filter((running) => running !== victim)
     this.#cache.release(slot)
+    this.#switchedAt = performance.now()
     return true
   }
 
@@ -240,6 +254,7 @@ export class SlotScheduler {
     if (isRestored) {
       const now = performance.now()
       const switchMs = suspendMs + (now - from)
+      this.#switchedAt = now
       this.#switchMs ??= switchMs
       this.#switchMs += (switchMs - this.#switchMs) / 4
       const keepsSlotUntil = now + switchMs
