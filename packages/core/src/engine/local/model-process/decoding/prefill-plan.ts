@@ -22,6 +22,11 @@ interface PrefillPiece {
  * whole vocabulary.
  */
 const maxTargetRows = 64
+/**
+ * Maximum lead of a tenant, in ms, with which its prompt goes on before those of others. So short prompts are
+ * not interleaved, which would delay all of them.
+ */
+const turnMs = 30
 
 /**
  * Selects the pieces for the next step, up to one chunk. The prompt of the tenant with the least time for
@@ -36,8 +41,11 @@ export function selectPrefill(
   const isOnly = active.length === 1
   const prefilling = active.filter(({ lastToken }) => lastToken === undefined)
   clock.setCompetitors(prefilling.map(({ job }) => job.tenant))
+  const lastAt = Math.max(...prefilling.map((one) => (one.hasPrefilled ? one.prefilledAt : 0)))
+  const timeOf = ({ job, hasPrefilled, prefilledAt }: RunningSequence): number =>
+    clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? turnMs : 0)
   const compareTurns = (a: RunningSequence, b: RunningSequence): number =>
-    clock.timeOf(a.job.tenant) - clock.timeOf(b.job.tenant) || a.prefilledAt - b.prefilledAt
+    timeOf(a) - timeOf(b) || a.prefilledAt - b.prefilledAt
   const inputs: StepInput[] = []
   let rows = 0
   for (const running of prefilling.sort(compareTurns)) {

@@ -33,6 +33,9 @@ import { StepPlanner } from './step-planner.ts'
  */
 const heartbeatMs = 1_000
 
+/** Duration of a prefill step, in ms, up to which decoding may wait for another one. */
+const quickChunkMs = 30
+
 /** How long decoding may wait for short prompts, so that they join the same batch. */
 const maxDecodePauseMs = 1_000
 
@@ -102,8 +105,8 @@ export class Scheduler implements Runner {
         await this.#waitForReaders()
         continue
       }
-      if (!this.#prefersPrefill) await this.#decode()
       await this.#prefill()
+      if (!this.#prefersPrefill) await this.#decode()
     }
     this.#loop = undefined
   }
@@ -200,10 +203,22 @@ export class Scheduler implements Runner {
     this.#slots.decodedAt = performance.now()
   }
 
+  /** Prefills one chunk. If that was quick, the last chunk of the same prompt follows at once. */
   async #prefill(): Promise<void> {
+    const startedAt = performance.now()
+    const first = await this.#prefillChunk()
+    const isQuick = performance.now() - startedAt <= quickChunkMs
+    if (!first || !isQuick || first.lastToken !== undefined || !isUnfinished(first)) return
+    const { job, slot } = first
+    const isAtEnd = job.prompt.length - slot.tokens.length <= maxRowsOf(job, this.#decoder.chunkSize)
+    if (isAtEnd && !this.#isUnsaved(first)) await this.#prefillChunk()
+  }
+
+  /** Returns the sequence that was first in the step. */
+  async #prefillChunk(): Promise<RunningSequence | undefined> {
     const selected = selectPrefill(this.#active, this.#decoder, this.#prefillClock)
     const [first] = selected
-    if (!first) return
+    if (!first) return undefined
     const startedAt = performance.now()
     for (const { running } of selected) {
       running.prefilledAt = startedAt
@@ -212,6 +227,7 @@ export class Scheduler implements Runner {
     const parts = selected.toSorted((a, b) => a.running.slot.id - b.running.slot.id)
     await this.#step(parts)
     this.#prefillClock.charge(first.running.job, performance.now() - startedAt)
+    return first.running
   }
 
   async #step(parts: readonly StepInput[]): Promise<void> {
