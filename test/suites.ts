@@ -183,6 +183,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'storms',
     tries: 'soak: 2,000 calls, 16 at a time, with bounds for memory and event loop',
   },
+  'test/long/storm.test.ts': { part: 'storms', tries: 'twenty tenants of mixed behaviour for ten minutes' },
   'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
 }
 

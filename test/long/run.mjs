@@ -45,6 +45,11 @@ function run(part) {
       '| Suite | Passed | Failed | Skipped | Seconds |',
       '| --- | ---: | ---: | ---: | ---: |',
       ...testResults.map(rowOf).sort(),
+      ...testResults.flatMap(({ assertionResults }) =>
+        assertionResults.flatMap(({ title, meta }) =>
+          meta.report ? ['', `${title}:`, '', meta.report] : [],
+        ),
+      ),
     ].join('\n')
   } finally {
     rmSync(folder, { recursive: true })

@@ -1,0 +1,133 @@
+/**
+ * Twenty tenants use the built-in model for ten minutes: eight polite ones, and twelve that are endless, slow,
+ * hostile or gone. The polite ones are measured alone first, with the same load.
+ */
+import { fork, spawn } from 'node:child_process'
+import { once, setMaxListeners } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { residentBytes } from '../support/processes.ts'
+import { randomFrom } from '../support/random.ts'
+import { type Outcome, Outcomes, percentile } from './storm/outcomes.ts'
+import { runPoliteTenant } from './storm/polite.ts'
+
+declare module 'vitest' {
+  interface TaskMeta {
+    /** Text for the report of `npm run test:long`. */
+    report?: string
+  }
+}
+
+/** The first calls compile code, and are not measured. */
+const warmUpMs = 5_000
+const aloneMs = 60_000
+const stormMs = 600_000
+/** Memory is compared with its size at this time of the storm. */
+const warmMs = stormMs / 5
+
+const hostile = [
+  ...['endless', 'endless', 'slowReader', 'slowReader', 'slowWriter', 'slowWriter'],
+  ...['hostileSchema', 'hostileText', 'contextChanger', 'contextChanger', 'leaver', 'leaver'],
+]
+
+const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
+const app = spawn(process.execPath, [beside('storm/app.mjs'), emptyFolder()], {
+  stdio: ['pipe', 'pipe', 'inherit'],
+})
+let url: string
+
+beforeAll(async () => {
+  const [port] = await once(createInterface({ input: app.stdout }), 'line')
+  url = `http://127.0.0.1:${port}`
+})
+
+afterAll(async () => {
+  app.stdin.end()
+  await once(app, 'exit')
+})
+
+const measure = async () =>
+  (await (await fetch(`${url}/measured`)).json()) as {
+    readonly loaded: readonly number[]
+    readonly loopDelayMs: number
+  }
+
+/** Median of ten samples, one per second, in MB. */
+async function memoryOf(processId: number): Promise<number> {
+  const samples: number[] = []
+  for (let i = 0; i < 10; i++) {
+    samples.push(residentBytes(processId) / 1e6)
+    await delay(1_000)
+  }
+  return percentile(samples, 0.5)
+}
+
+/** Resident memory of the app and of the model process. */
+const memory = async (modelProcess: number): Promise<readonly number[]> =>
+  Promise.all([app.pid as number, modelProcess].map(memoryOf))
+
+/** Runs the polite tenants for a time, and the hostile ones beside them. */
+async function run(hostile: readonly string[], limitMs: number): Promise<Outcomes> {
+  const outcomes = new Outcomes()
+  const signal = AbortSignal.timeout(limitMs)
+  // Each open call listens.
+  setMaxListeners(0, signal)
+  const others = fork(beside('storm/hostile.mjs'), [url, ...hostile], { execArgv: [] })
+  others.on('message', ({ kind, outcome }: { kind: string; outcome: Outcome }) => outcomes.add(kind, outcome))
+  const random = randomFrom(7)
+  await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      runPoliteTenant({ url, outcomes, signal, random }, `polite-${index}`),
+    ),
+  )
+  others.kill()
+  return outcomes
+}
+
+test(
+  'polite tenants get their first tokens almost as fast as without the storm',
+  async ({ task }) => {
+    await run([], warmUpMs)
+    const alone = await run([], aloneMs)
+    const before = await measure()
+    const [modelProcess = 0] = before.loaded
+    const running = run(hostile, stormMs)
+    await delay(warmMs)
+    const early = await memory(modelProcess)
+    await delay(stormMs - warmMs - 20_000)
+    const late = await memory(modelProcess)
+    const after = await measure()
+    const storm = await running
+
+    const growth = late.map((size, index) => size - (early[index] as number))
+    const ratio = (share: number): number =>
+      percentile(storm.firstTokensMs, share) / percentile(alone.firstTokensMs, share)
+    const row = (name: string, { firstTokensMs }: Outcomes): string =>
+      `| ${[name, firstTokensMs.length, ...[0.5, 0.99].map((share) => percentile(firstTokensMs, share).toFixed(0))].join(' | ')} |`
+    task.meta.report = [
+      '| Polite tenants | Calls | First token, median, ms | p99, ms |',
+      '| --- | ---: | ---: | ---: |',
+      row('alone', alone),
+      row('during the storm', storm),
+      `| ratio | | ${ratio(0.5).toFixed(2)} | ${ratio(0.99).toFixed(2)} |`,
+      '',
+      `Resident memory of the app and of the model process: ${early.map(Math.round).join(' and ')} MB after two minutes, ${late.map(Math.round).join(' and ')} MB at the end. 99th percentile of the app's event loop delay: ${after.loopDelayMs.toFixed(1)} ms.`,
+      '',
+      `Outcomes: ${[...storm.counts]
+        .map(([name, count]) => `${name}: ${count}`)
+        .toSorted()
+        .join('; ')}.`,
+    ].join('\n')
+
+    expect([...storm.forbidden]).toEqual([])
+    // No crash and no reload.
+    expect(after.loaded).toEqual(before.loaded)
+    expect(ratio(0.5)).toBeLessThanOrEqual(3)
+    expect(ratio(0.99)).toBeLessThanOrEqual(10)
+    for (const grown of growth) expect(grown).toBeLessThanOrEqual(50)
+  },
+  warmUpMs + aloneMs + stormMs + 60_000,
+)

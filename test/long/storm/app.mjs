@@ -1,0 +1,23 @@
+// An app for the storm, in a child process. The header `x-tenant` names the caller. `/measured` reports the
+// id of the model process and the 99th percentile of the app's event loop delay since the last report, in ms.
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createLlm } from '@modelmount/core'
+import { llmRouter } from '@modelmount/express'
+import express from 'express'
+
+const [models] = process.argv.slice(2)
+const llm = await createLlm({ models, auth: 'host' })
+await llm.load('tiny')
+const loopDelay = monitorEventLoopDelay({ resolution: 1 })
+loopDelay.enable()
+
+const server = express()
+  .get('/measured', (_req, res) => {
+    const loaded = llm.loaded().map(({ processId }) => processId)
+    res.json({ loaded, loopDelayMs: loopDelay.percentile(99) / 1e6 })
+    loopDelay.reset()
+  })
+  .use(llmRouter(llm, { authenticate: (req) => ({ id: req.get('x-tenant') }) }))
+  .listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
+// The end of stdin: the parent process has exited, or asks this app to exit.
+process.stdin.on('end', () => llm.close().then(() => process.exit())).resume()

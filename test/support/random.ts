@@ -1,0 +1,11 @@
+/** Returns a generator of pseudo-random numbers from 0 up to 1. The same seed gives the same numbers. */
+export function randomFrom(seed: number): () => number {
+  let state = seed
+  // Mulberry32, by Tommy Ettinger.
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
