@@ -153,10 +153,15 @@ export class ClientConnection {
     if (signal.aborted) return
     if (type !== 'generate')
       return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
-    await runRequest(parseGenerateRequest(request), context, (event) => {
-      call.unreadTokens += countEventTokens(event)
-      this.#events.push({ id, event })
-    })
+    const endAnswer = tenantCpu.startAnswer(tenant)
+    try {
+      await runRequest(parseGenerateRequest(request), context, (event) => {
+        call.unreadTokens += countEventTokens(event)
+        this.#events.push({ id, event })
+      })
+    } finally {
+      endAnswer()
+    }
   }
 
   #abortCalls(): void {

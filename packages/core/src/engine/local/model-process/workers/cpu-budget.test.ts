@@ -1,4 +1,5 @@
-import { expect, test, vi } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { selectNext, TenantCpu } from './cpu-budget.ts'
 
@@ -88,4 +89,61 @@ test('a tenant who has used much CPU time waits behind others, but not for ever'
 
   expect(served).toBeGreaterThan(50)
   expect(served).toBeLessThan(200)
+})
+
+describe('a tenant who has used much CPU time', () => {
+  const heavyTenants = (): { readonly tenants: TenantCpu; readonly rest: () => void } => {
+    let now = 0
+    const tenants = new TenantCpu(() => now)
+    budgetOf({ tenant: 'heavy' }, tenants).charge(701)
+    return {
+      tenants,
+      rest: () => {
+        now += 10_000
+      },
+    }
+  }
+
+  test('waits while the model generates for others', async () => {
+    const { tenants, rest } = heavyTenants()
+    tenants.startAnswer('heavy')
+    tenants.startAnswer('polite')
+    let hasPassed = false
+    const waiting = budgetOf({ tenant: 'heavy' }, tenants)
+      .pace()
+      .then(() => {
+        hasPassed = true
+      })
+
+    await budgetOf({ tenant: 'polite' }, tenants).pace()
+    await setImmediate()
+    expect(hasPassed).toBe(false)
+    rest()
+    await waiting
+  })
+
+  test('goes on when the answers of others have ended', async () => {
+    const { tenants } = heavyTenants()
+    const endAnswer = tenants.startAnswer('polite')
+    const waiting = budgetOf({ tenant: 'heavy' }, tenants).pace()
+    endAnswer()
+    await waiting
+  })
+
+  test('does not wait for answers of its own, or with enough weight', async () => {
+    const { tenants } = heavyTenants()
+    tenants.startAnswer('heavy')
+    await budgetOf({ tenant: 'heavy' }, tenants).pace()
+    tenants.startAnswer('polite')
+    await budgetOf({ tenant: 'heavy', weight: 2 }, tenants).pace()
+  })
+
+  test('does not wait after the caller has left', async () => {
+    const { tenants } = heavyTenants()
+    tenants.startAnswer('polite')
+    const leave = new AbortController()
+    const waiting = budgetOf({ tenant: 'heavy', signal: leave.signal }, tenants).pace()
+    leave.abort()
+    await waiting
+  })
 })

@@ -2,6 +2,7 @@
  * CPU time that calls spend on text before and beside decoding: rendering, tokenizing, building grammars.
  * Tenants with less recent CPU time go first.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../../errors.ts'
 
@@ -9,6 +10,13 @@ import { invalidRequest } from '../../../../errors.ts'
 export const callBudgetMs = 10_000
 /** Time in which the recorded CPU time of a tenant halves, in ms. */
 const halfLifeMs = 10_000
+/**
+ * Recent CPU time, in ms and divided by the weight, above which a tenant waits while the model generates for
+ * others. A tenant that always waits gets 5 % of a core, in which 200 KB of text are tokenized per second.
+ */
+const maxRecentMs = 700
+/** Bounds of the time until the recent CPU time is checked again, in ms. */
+const checkMs = { min: 20, max: 1_000 }
 /** How long the jobs of a tenant count as slow after one of them was slow, in ms. */
 const slowMs = 10_000
 /** Beyond this number, the tenant that was idle for longest counts as new. */
@@ -23,6 +31,8 @@ interface TenantRecord {
 /** Recent CPU time of each tenant. */
 export class TenantCpu {
   readonly #records = new LRUCache<string, TenantRecord>({ max: maxTenants })
+  /** Number of answers that the model generates, by tenant. */
+  readonly #answers = new Map<string, number>()
   readonly #now: () => number
 
   /** @param now clock in milliseconds */
@@ -38,6 +48,21 @@ export class TenantCpu {
 
   recentMs(tenant: string): number {
     return this.#update(tenant).cpuMs
+  }
+
+  /** Counts an answer of the tenant until the returned function is called. */
+  startAnswer(tenant: string): () => void {
+    const countOf = (): number => this.#answers.get(tenant) ?? 0
+    this.#answers.set(tenant, countOf() + 1)
+    return () => {
+      if (countOf() > 1) this.#answers.set(tenant, countOf() - 1)
+      else this.#answers.delete(tenant)
+    }
+  }
+
+  /** Whether the model generates answers for other tenants. */
+  servesOthers(tenant: string): boolean {
+    return this.#answers.size > (this.#answers.has(tenant) ? 1 : 0)
   }
 
   markSlow(tenant: string): void {
@@ -109,6 +134,20 @@ export class CpuBudget implements BudgetOwner {
   /** Charges the tenant, but not the call. */
   chargeTenant(ms: number): void {
     this.#tenants.charge(this.tenant, ms)
+  }
+
+  /**
+   * Waits while the tenant has recently used much CPU time and the model generates for others. Resolves when the
+   * signal aborts.
+   */
+  async pace(): Promise<void> {
+    const { signal, tenant } = this
+    for (;;) {
+      const excess = this.tenantMs / maxRecentMs
+      if (signal.aborted || excess <= 1 || !this.#tenants.servesOthers(tenant)) return
+      const ms = Math.min(Math.max(halfLifeMs * Math.log2(excess), checkMs.min), checkMs.max)
+      await delay(ms, undefined, { signal }).catch(() => {})
+    }
   }
 
   /** Throws an `LlmError` `invalid_request` if the call has used up its budget. */

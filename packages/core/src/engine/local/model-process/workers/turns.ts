@@ -40,6 +40,7 @@ export class Turns {
    * @param isShort whether the work takes about a millisecond, so that no pause is needed
    */
   async run<T>(budget: CpuBudget, work: () => T, isShort = false): Promise<T | undefined> {
+    if (!isShort) await budget.pace()
     if (!(await this.#queue.wait({ budget, isShort }, budget.signal))) return undefined
     await setImmediate()
     const startedAt = performance.now()

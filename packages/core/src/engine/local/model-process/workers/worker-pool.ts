@@ -78,6 +78,7 @@ export class WorkerPool<Job, Result> {
    */
   async run(job: Job, budget: CpuBudget): Promise<Result | undefined> {
     const entry: PoolEntry = { budget, isSlow: false }
+    await budget.pace()
     for (;;) {
       if (!(await this.#queue.wait(entry, budget.signal))) return undefined
       const outcome = await this.#attempt(job, entry)
