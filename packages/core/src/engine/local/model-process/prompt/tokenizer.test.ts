@@ -1,6 +1,6 @@
 import { modelPath } from '@modelmount/tiny-model'
 import { getLlama, type LlamaModel, type Token } from 'node-llama-cpp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
 import { TenantCpu } from '../workers/cpu-budget.ts'
@@ -125,6 +125,45 @@ test("a tenant's short text waits for two slices at most, however many texts of 
 
   expect(order.indexOf('short')).toBeLessThanOrEqual(5)
   await Promise.all(greedy)
+})
+
+describe('while the model decodes, and after a slice of a long text', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  const sliceMs = 2
+  /** Tokenizes a text of this length. Returns how long it waits, in ms. */
+  async function waitOf(length: number): Promise<number> {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
+    const tokenizer = new Tokenizer(
+      (text) => {
+        if (text.includes('word ')) vi.advanceTimersByTime(sliceMs)
+        return letters(text)
+      },
+      contextSize,
+      new Turns(() => true),
+    )
+    const budget = budgetOf()
+    await tokenizer.tokenize('word '.repeat(1_000), budget)
+    const from = performance.now()
+    let doneAt: number | undefined
+    const tokens = tokenizer.tokenize('x'.repeat(length), budget).then(() => {
+      doneAt = performance.now()
+    })
+    while (doneAt === undefined) {
+      for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+      vi.advanceTimersByTime(1)
+    }
+    await tokens
+    return doneAt - from
+  }
+
+  test('a text of 4 KiB does not wait', async () => {
+    expect(await waitOf(4 * 1024)).toBe(0)
+  })
+
+  test('a longer text waits until decoding had four fifths of the time', async () => {
+    expect(await waitOf(4 * 1024 + 1)).toBe(4 * sliceMs + 1)
+  })
 })
 
 test('an aborted call is not tokenized any further', async () => {
