@@ -69,4 +69,13 @@ describe('a fair clock', () => {
 
     expect(steps(clock, [one('a'), one('b')], 4)).toBe('bbab')
   })
+
+  test('forgets what all tenants used when none competes any more', () => {
+    const clock = new FairClock()
+    clock.setCompetitors(['a', 'b'])
+    clock.charge(one('a'), 20)
+    clock.setCompetitors([])
+
+    expect(steps(clock, [one('a'), one('b')], 4)).toBe('abab')
+  })
 })
