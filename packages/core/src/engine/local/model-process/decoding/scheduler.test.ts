@@ -1021,6 +1021,32 @@ describe('a job with unread tokens', () => {
     expect(paused.tokens).toEqual(prompt(12, 1))
   })
 
+  test('that gave up its slot takes another one only when most of them are read', async () => {
+    const answers = scheduler(fakeDecoder({ sequenceCount: 1 }))
+    const { slow: paused, client } = slow(prompt(3), {
+      isBackpressured: ({ isPaused }) => paused.tokens.length - client.read >= (isPaused ? 1 : 4),
+    })
+    const ended = answers.run(paused)
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))
+    const { length } = paused.tokens
+    await answers.run(job(prompt(3, 100)))
+
+    client.read = length - 1
+    answers.wake()
+    // It has waited for longer than the next job, and would be first.
+    await answers.run(job(prompt(3, 200)))
+    expect(paused.tokens).toHaveLength(length)
+
+    client.read = length
+    answers.wake()
+    await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(length + 4))
+    // It has its slot again, and pauses only at the higher limit.
+    client.read = 100
+    answers.wake()
+    expect(await ended).toBe('limit')
+    expect(paused.tokens).toEqual(prompt(12, 1))
+  })
+
   test('ends when its client disconnects', async () => {
     const answers = scheduler(fakeDecoder())
     const controller = new AbortController()
