@@ -204,6 +204,43 @@ describe('while a tenant has endless answers in all slots', () => {
   })
 })
 
+describe('while an answer has the only slot, a prompt of another tenant', () => {
+  /** Another tenant asks after `ms`. */
+  async function askAfter(ms: number, { tokenMs, ...more }: { tokenMs: number; maxTokens?: number }) {
+    const { ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1, msOf: () => tokenMs })
+    const first = ask('ann', more)
+    let second: Answer | undefined
+    when(ms, () => {
+      second = ask('ben', { maxTokens: 1 })
+    })
+    const askedAt = now + ms
+    await runFor(5_000)
+    return { first, askedAt, startedAt: second?.at[0] as number }
+  }
+
+  test('gets the slot of a long answer as soon as its tenant is 20 ms ahead', async () => {
+    const { first, startedAt, askedAt } = await askAfter(1_000, { tokenMs: 5 })
+
+    expect(startedAt - askedAt).toBeGreaterThanOrEqual(20)
+    expect(startedAt - askedAt).toBeLessThanOrEqual(30)
+    expect(first.job.tokens).toEqual(outputOf(first))
+  })
+
+  test('waits for an answer of up to 64 tokens that ends within 250 ms', async () => {
+    const { first, startedAt } = await askAfter(9, { tokenMs: 3, maxTokens: 64 })
+
+    expect(startedAt).toBeGreaterThan(first.at.at(-1) as number)
+  })
+
+  test('waits no longer than 250 ms for a slower answer', async () => {
+    const { first, startedAt, askedAt } = await askAfter(100, { tokenMs: 20, maxTokens: 64 })
+
+    expect(startedAt - askedAt).toBeGreaterThanOrEqual(240)
+    expect(startedAt - askedAt).toBeLessThanOrEqual(290)
+    expect(startedAt).toBeLessThan(first.at.at(-1) as number)
+  })
+})
+
 test('a tenant that used idle slots for long still gets its turn when others arrive', async () => {
   const { ask, when, runFor } = createWorld({ budgetBytes })
   const first = Array.from({ length: 4 }, () => ask('ann'))
@@ -241,6 +278,22 @@ describe('tenants that share one slot', () => {
       expect(gap).toBeGreaterThanOrEqual(min)
       expect(gap).toBeLessThanOrEqual(max)
     }
+  })
+
+  test('do not take shorter turns while a tenant of more weight has another slot', async () => {
+    async function countSaves(weight: number): Promise<number> {
+      const { decoder, ask, runFor } = createWorld({ budgetBytes, sequenceCount: 2 })
+      const save = vi.spyOn(decoder, 'save')
+      ask('cleo', { weight })
+      for (const tenant of ['ann', 'ben']) ask(tenant)
+      await runFor(3_000)
+      return save.mock.calls.length
+    }
+
+    const saves = await countSaves(1)
+
+    expect(saves).toBeGreaterThan(10)
+    expect(await countSaves(10)).toBeLessThanOrEqual(saves)
   })
 
   test('keep it until their first token, so that no turn is wasted', async () => {
@@ -343,6 +396,29 @@ describe('tenants that share one slot', () => {
     expect(seeded.job.tokens).toEqual(outputOf(seeded))
     expect(other.at[0]).toBeGreaterThan(seeded.at.at(-1) as number)
   })
+})
+
+test('switches between answers take at most a quarter of the time, even if a state takes long to save', async () => {
+  const { decoder, ask, when, runFor } = createWorld({ budgetBytes })
+  const { save } = decoder
+  let savingMs = 0
+  decoder.save = (...given) => {
+    now += 300
+    savingMs += 300
+    return save(...given)
+  }
+  const answers = Array.from({ length: 8 }, (_, index) => ask(`tenant ${index}`))
+  let savingBefore = 0
+  when(10_000, () => {
+    savingBefore = savingMs
+  })
+
+  await runFor(60_000)
+
+  expect(savingMs - savingBefore).toBeGreaterThan(5_000)
+  // And one more, which began before the end.
+  expect(savingMs - savingBefore).toBeLessThanOrEqual(50_000 / 4 + 300)
+  for (const { at } of answers) expect(at.length).toBeGreaterThan(500)
 })
 
 describe('decode steps', () => {
