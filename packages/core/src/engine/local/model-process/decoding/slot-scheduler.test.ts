@@ -483,6 +483,73 @@ test('the prompt of a tenant gets half of the prefill, whatever the number of pr
   expect((other.at[0] as number) - from).toBeLessThanOrEqual(102 * stepMs)
 })
 
+describe('prompts of two tenants', () => {
+  const tokenMs = 10
+  const ownerOf = ({ steps }: FakeDecoder): string =>
+    steps.map(([[sequence] = [0]]) => 'ab'[sequence]).join('')
+
+  test.each([2, 3])('of %i chunks are evaluated one after the other', async (chunks) => {
+    const { decoder, ask, runFor } = createWorld({ msOf: () => tokenMs })
+    const length = 8 * chunks
+    for (const [index, tenant] of ['ann', 'ben'].entries())
+      ask(tenant, { prompt: prompt(length, 1_000 * (index + 1)), maxTokens: 1 })
+
+    await runFor(5_000)
+
+    expect(ownerOf(decoder)).toBe('a'.repeat(chunks) + 'b'.repeat(chunks))
+  })
+
+  test('that are long take turns, each until its tenant is 30 ms ahead', async () => {
+    const { decoder, ask, runFor } = createWorld({ msOf: () => tokenMs })
+    for (const [index, tenant] of ['ann', 'ben'].entries())
+      ask(tenant, { prompt: prompt(8 * 20, 1_000 * (index + 1)), maxTokens: 1 })
+
+    await runFor(5_000)
+
+    const turns = ownerOf(decoder).match(/a+|b+/g) ?? []
+    // In each turn but the first, a tenant makes up for its wait, and then gets ahead.
+    expect(turns.slice(0, 5).map(({ length }) => length)).toEqual([3, 6, 6, 6, 6])
+  })
+
+  test('start within 30 ms, however long another prompt is', async () => {
+    const { ask, when, runFor } = createWorld({ msOf: () => tokenMs })
+    ask('ann', { prompt: prompt(8 * 500, 10_000) })
+    let short: Answer | undefined
+    when(1_000, () => {
+      short = ask('ben', { prompt: prompt(8, 1_000) })
+    })
+    const askedAt = now + 1_000
+
+    await runFor(5_000)
+
+    expect((short?.at[0] as number) - askedAt).toBeLessThanOrEqual(30 + tokenMs)
+  })
+})
+
+describe('while an answer is decoded, the last chunk of a prompt', () => {
+  /** Returns the steps from the first chunk of a prompt of three chunks to the last one. */
+  async function stepsWith(chunkMs: number): Promise<readonly string[]> {
+    const isChunk = (count: number): boolean => count > 1
+    const { decoder, ask, when, runFor } = createWorld({
+      msOf: ([entry]) => (isChunk(entry?.tokens.length ?? 0) ? chunkMs : stepMs),
+    })
+    ask('ann')
+    when(200, () => ask('ben', { prompt: prompt(3 * 8, 100_000) }))
+    await runFor(1_000)
+    const order = decoder.steps.map(([[, , count] = [0, 0, 0]]) => (isChunk(count) ? 'chunk' : 'decode'))
+    const first = order.indexOf('chunk', 1)
+    return order.slice(first, order.lastIndexOf('chunk') + 1)
+  }
+
+  test('follows at once if the chunk before it was quick', async () => {
+    expect(await stepsWith(30)).toEqual(['chunk', 'decode', 'chunk', 'chunk'])
+  })
+
+  test('follows after a decode step if the chunk before it was slow', async () => {
+    expect(await stepsWith(31)).toEqual(['chunk', 'decode', 'chunk', 'decode', 'chunk'])
+  })
+})
+
 describe('if states cannot be saved', () => {
   test('answers with a seed leave a slot for other tenants', async () => {
     const { decoder, ask, when, runFor } = createWorld()
