@@ -550,6 +550,19 @@ describe('while an answer is decoded, the last chunk of a prompt', () => {
   })
 })
 
+test('a prompt is saved at its breakpoint and continues, although slots change hands before each step', async () => {
+  // Each round of a prefill step and a decode step gives a tenant enough lead to lose its slot.
+  const { ask, runFor } = createWorld({ budgetBytes, sequenceCount: 2, msOf: () => 200 })
+  const breakpoints = [{ length: 16, lifetime: '5m' }] as const
+  const saved = ask('ann', { prompt: prompt(24, 500_000), breakpoints })
+  for (let tenant = 0; tenant < 4; tenant++) ask(`tenant ${tenant}`)
+  const from = now
+
+  await runFor(20_000)
+
+  expect((saved.at[0] ?? Number.POSITIVE_INFINITY) - from).toBeLessThanOrEqual(4_000)
+})
+
 describe('if states cannot be saved', () => {
   test('answers with a seed leave a slot for other tenants', async () => {
     const { decoder, ask, when, runFor } = createWorld()
