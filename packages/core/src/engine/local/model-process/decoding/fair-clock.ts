@@ -6,8 +6,8 @@
 import type { GenerationJob } from '../runner.ts'
 
 /**
- * Maximum lead of a tenant over the lowest virtual time, in ms. A tenant may have used more while the others
- * needed no more. That is forgotten, so that the tenant does not wait until all others have used as much.
+ * Maximum lead of a tenant over one that waits, and of all that wait over the others, in ms. A tenant may have
+ * used more while others needed no more. That is forgotten, so that it does not wait until they have used as much.
  */
 const maxLeadMs = 1_000
 
@@ -27,17 +27,22 @@ export class FairClock {
     this.#times.set(tenant, this.timeOf(tenant) + ms / weight)
   }
 
-  /** Sets the tenants that now compete for time. The others make up for nothing later. */
-  setCompetitors(tenants: Iterable<string>): void {
-    const lowest = Math.min(...Array.from(tenants, (tenant) => this.timeOf(tenant)))
-    if (lowest === Number.POSITIVE_INFINITY) {
+  /**
+   * Sets the tenants that now compete for time. The others make up for nothing later.
+   * @param waiting those who want more time than they get @default all
+   */
+  setCompetitors(tenants: readonly string[], waiting = tenants): void {
+    if (tenants.length === 0) {
       this.#times.clear()
       return
     }
-    this.#floor = lowest
+    const lowestOf = (some: readonly string[]): number => Math.min(...some.map((one) => this.timeOf(one)))
+    const lowest = lowestOf(tenants)
+    const lowestWaiting = waiting.length > 0 ? lowestOf(waiting) : lowest
+    this.#floor = Math.max(lowest, lowestWaiting - maxLeadMs)
     for (const [tenant, time] of this.#times) {
-      if (time <= lowest) this.#times.delete(tenant)
-      else this.#times.set(tenant, Math.min(time, lowest + maxLeadMs))
+      if (time <= this.#floor) this.#times.delete(tenant)
+      else this.#times.set(tenant, Math.min(time, lowestWaiting + maxLeadMs))
     }
   }
 }

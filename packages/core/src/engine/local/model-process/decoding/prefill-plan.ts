@@ -23,7 +23,7 @@ interface PrefillPiece {
  */
 const maxTargetRows = 64
 /**
- * Maximum lead of a tenant, in ms, with which its prompt goes on before those of others. So short prompts are
+ * Maximum time that a tenant has used more than another one, in ms, with which its prompt goes on before those of others. So short prompts are
  * not interleaved, which would delay all of them.
  */
 const turnMs = 30
@@ -43,7 +43,7 @@ export function selectPrefill(
   clock.setCompetitors(prefilling.map(({ job }) => job.tenant))
   const lastAt = Math.max(...prefilling.map((one) => (one.hasPrefilled ? one.prefilledAt : 0)))
   const timeOf = ({ job, hasPrefilled, prefilledAt }: RunningSequence): number =>
-    clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? turnMs : 0)
+    clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? turnMs / job.weight : 0)
   const compareTurns = (a: RunningSequence, b: RunningSequence): number =>
     timeOf(a) - timeOf(b) || a.prefilledAt - b.prefilledAt
   const inputs: StepInput[] = []

@@ -143,17 +143,16 @@ export class SlotScheduler {
    * charged while they give way to foreground sequences.
    */
   #charge(): void {
-    const competing = [
-      ...this.#running.filter((running) => isUnfinished(running) && !isPaused(running)),
-      ...this.#queue.filter(isReady),
-    ]
-    const foreground = competing.filter(({ job }) => !job.background)
-    const hasForeground = foreground.length > 0
+    const active = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
+    const waiting = this.#queue.filter(isReady)
+    const hasForeground = [...active, ...waiting].some(({ job }) => !job.background)
+    const tenantsOf = (prompts: readonly Pick<QueuedPrompt, 'job'>[]): readonly string[] =>
+      prompts.filter(({ job }) => !(hasForeground && job.background)).map(({ job }) => job.tenant)
     const now = performance.now()
     for (const { job } of this.#running)
       if (!(hasForeground && job.background)) this.#clock.charge(job, now - this.#chargedAt)
     this.#chargedAt = now
-    this.#clock.setCompetitors((hasForeground ? foreground : competing).map(({ job }) => job.tenant))
+    this.#clock.setCompetitors(tenantsOf([...active, ...waiting]), tenantsOf(waiting))
   }
 
   get #turnLeadMs(): number {

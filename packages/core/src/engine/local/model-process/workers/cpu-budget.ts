@@ -142,9 +142,9 @@ export class CpuBudget implements BudgetOwner {
    */
   async pace(): Promise<void> {
     const { signal, tenant } = this
-    for (;;) {
+    while (!signal.aborted && this.#tenants.servesOthers(tenant)) {
       const excess = this.tenantMs / maxRecentMs
-      if (signal.aborted || excess <= 1 || !this.#tenants.servesOthers(tenant)) return
+      if (excess <= 1) return
       const ms = Math.min(Math.max(halfLifeMs * Math.log2(excess), checkMs.min), checkMs.max)
       await delay(ms, undefined, { signal }).catch(() => {})
     }
