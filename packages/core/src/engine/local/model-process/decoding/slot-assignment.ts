@@ -10,19 +10,21 @@ import {
   type SuspendedSequence,
 } from './running-sequence.ts'
 
-/**
- * A tenant gives up a slot to a prompt without output when it is this far ahead of the prompt's tenant, in ms of
- * virtual time. A prompt gets a slot soon, but short answers end without a break.
- */
-const leadsMs = { newAnswer: 250, longAnswer: 20 }
-/** Length of an answer in tokens up to which it counts as new. */
+/** Answers of up to this many tokens end without a break, unless their tenant is `newAnswerLeadMs` ahead. */
 const newAnswerTokens = 64
+/** As `SlotShares.promptLeadMs`, for a slot with a new answer. */
+export const newAnswerLeadMs = 250
 
 export interface SlotShares {
   readonly running: readonly RunningSequence[]
   /** Time for which each tenant has held slots. */
   readonly clock: Pick<FairClock, 'timeOf'>
   readonly slotCount: number
+  /**
+   * A tenant gives up a slot to a prompt without output when it is this far ahead of the prompt's tenant, in ms
+   * of virtual time.
+   */
+  readonly promptLeadMs: number
   /**
    * A tenant gives up a slot to a sequence that continues when it is this far ahead of its tenant, in ms of
    * virtual time. Two tenants that share one slot take turns of twice this time: each first makes up for its own
@@ -77,14 +79,16 @@ export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly Ru
 function listAhead(
   next: QueuedPrompt,
   preemptible: readonly RunningSequence[],
-  { running, clock, turnLeadMs }: SlotShares,
+  { running, clock, promptLeadMs, turnLeadMs }: SlotShares,
 ): readonly RunningSequence[] {
   const { tenant, weight, background } = next.job
   const counts = countRunning(running)
   const rankOf = (tenant: string, weight: number, more = 0) => ((counts.get(tenant) ?? 0) + more) / weight
   const now = performance.now()
-  const leadFor = ({ sampledCount }: RunningSequence): number =>
-    hasOutput(next) ? turnLeadMs : leadsMs[sampledCount < newAnswerTokens ? 'newAnswer' : 'longAnswer']
+  const leadFor = ({ sampledCount }: RunningSequence): number => {
+    if (hasOutput(next)) return turnLeadMs
+    return sampledCount < newAnswerTokens ? newAnswerLeadMs : promptLeadMs
+  }
   const isAhead = (victim: RunningSequence): boolean => {
     const { job, keepsSlotUntil } = victim
     const lead = (clock.timeOf(job.tenant) - clock.timeOf(tenant)) * Math.max(weight, job.weight)
@@ -106,7 +110,7 @@ function listAhead(
     )
 }
 
-const hasOutput = ({ suspended }: QueuedPrompt): boolean => suspended?.lastToken !== undefined
+export const hasOutput = ({ suspended }: QueuedPrompt): boolean => suspended?.lastToken !== undefined
 
 /**
  * Whether a slot remains for other tenants. Sequences that cannot give up their slots may not take the last

@@ -296,7 +296,7 @@ describe('tenants that share one slot', () => {
 
     expect(equal.saves).toBeGreaterThan(50)
     expect(heavy.saves).toBeLessThanOrEqual(equal.saves)
-    expect(heavy.longestTurn).toBeLessThanOrEqual(equal.longestTurn)
+    expect(heavy.longestTurn).toBeLessThanOrEqual(equal.longestTurn + stepMs)
   })
 
   test('keep it until their first token, so that no turn is wasted', async () => {

@@ -18,7 +18,9 @@ import {
   type SuspendedSequence,
 } from './running-sequence.ts'
 import {
+  hasOutput,
   listVictims,
+  newAnswerLeadMs,
   type SlotShares,
   selectNextPrompt,
   toQueuedPrompt,
@@ -30,15 +32,15 @@ const minPinMs = 1_000
 /** The same, relative to the duration of the attempt, since no sequence continues meanwhile. */
 const pinPerAttempt = 9
 
+/** Bounds of `SlotShares.promptLeadMs`. */
+const promptLeadsMs = { min: 20, max: newAnswerLeadMs }
 /** Bounds of `SlotShares.turnLeadMs`. With the upper bound, a turn takes at most a second. */
 const turnLeadsMs = { min: 50, max: 500 }
+/** `turnLeadMs`, relative to the time that switches of all slots take: short turns for small states. */
+const turnPerSwitch = 8
 /**
- * `turnLeadMs`, relative to the time that switches of all slots take: short turns for small states.
- */
-const leadPerSwitch = 8
-/**
- * Minimum time between two switches for sequences that continue, relative to the duration of a switch, since
- * no sequence is decoded meanwhile.
+ * `promptLeadMs`, and the minimum time between two switches for sequences that continue, relative to the duration
+ * of a switch, since no sequence is decoded meanwhile.
  */
 const pausePerSwitch = 3
 /** How long a new sequence keeps its slot without a token, in ms. A turn without one would be wasted. */
@@ -55,7 +57,7 @@ export class SlotScheduler {
   #chargedAt = 0
   /** Moving average of the time to suspend a sequence and to resume it, in ms. Absent until one has resumed. */
   #switchMs: number | undefined
-  /** Time of the last switch, in ms. */
+  /** Time of the last switch for a sequence that continues, in ms. */
   #switchedAt = 0
   /** End of the last round of decode steps, in ms. */
   decodedAt = 0
@@ -155,19 +157,17 @@ export class SlotScheduler {
     this.#clock.setCompetitors(tenantsOf([...active, ...waiting]), tenantsOf(waiting))
   }
 
-  get #turnLeadMs(): number {
-    const { min, max } = turnLeadsMs
-    if (this.#switchMs === undefined) return max
-    return Math.min(Math.max(leadPerSwitch * this.#switchMs * this.#decoder.sequenceCount, min), max)
-  }
-
   get #shares(): SlotShares {
+    const { sequenceCount } = this.#decoder
+    const switchMs = this.#switchMs ?? 0
+    const turnMs = turnPerSwitch * (this.#switchMs ?? Number.POSITIVE_INFINITY) * sequenceCount
     return {
       running: this.#running,
       clock: this.#clock,
-      slotCount: this.#decoder.sequenceCount,
-      turnLeadMs: this.#turnLeadMs,
-      mayContinue: performance.now() - this.#switchedAt >= pausePerSwitch * (this.#switchMs ?? 0),
+      slotCount: sequenceCount,
+      promptLeadMs: clamp(pausePerSwitch * switchMs, promptLeadsMs),
+      turnLeadMs: clamp(turnMs, turnLeadsMs),
+      mayContinue: performance.now() - this.#switchedAt >= pausePerSwitch * switchMs,
       canSuspend: (job) => this.#cache.canSuspend(job),
     }
   }
@@ -193,7 +193,11 @@ export class SlotScheduler {
     this.#flushDeferred()
     // The slot of a sequence that has just ended is free before the next step.
     if (!this.#running.every(isUnfinished)) return false
-    for (const victim of listVictims(next, this.#shares)) if (await this.#suspend(victim)) return true
+    for (const victim of listVictims(next, this.#shares)) {
+      if (!(await this.#suspend(victim))) continue
+      if (hasOutput(next)) this.#switchedAt = performance.now()
+      return true
+    }
     return false
   }
 
@@ -211,7 +215,6 @@ export class SlotScheduler {
     this.#queue.unshift(toQueuedPrompt(victim, { state, suspendMs }))
     this.#running = this.#running.filter((running) => running !== victim)
     this.#cache.release(slot)
-    this.#switchedAt = performance.now()
     return true
   }
 
@@ -253,7 +256,6 @@ export class SlotScheduler {
     if (isRestored) {
       const now = performance.now()
       const switchMs = suspendMs + (now - from)
-      this.#switchedAt = now
       this.#switchMs ??= switchMs
       this.#switchMs += (switchMs - this.#switchMs) / 4
       const keepsSlotUntil = now + switchMs
@@ -293,6 +295,9 @@ export class SlotScheduler {
     }
   }
 }
+
+const clamp = (value: number, { min, max }: { readonly min: number; readonly max: number }): number =>
+  Math.min(Math.max(value, min), max)
 
 const stateLost = (): LlmError =>
   new LlmError('upstream', 'The saved state of this answer is lost. Repeat the request.')
