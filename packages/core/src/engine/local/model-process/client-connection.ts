@@ -153,15 +153,10 @@ export class ClientConnection {
     if (signal.aborted) return
     if (type !== 'generate')
       return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
-    const endAnswer = tenantCpu.startAnswer(tenant)
-    try {
-      await runRequest(parseGenerateRequest(request), context, (event) => {
-        call.unreadTokens += countEventTokens(event)
-        this.#events.push({ id, event })
-      })
-    } finally {
-      endAnswer()
-    }
+    await runRequest(parseGenerateRequest(request), context, (event) => {
+      call.unreadTokens += countEventTokens(event)
+      this.#events.push({ id, event })
+    })
   }
 
   #abortCalls(): void {

@@ -55,8 +55,8 @@ export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 export interface Runner {
   /** Rejects with an `LlmError` when the model fails. */
   run(job: GenerationJob): Promise<RunOutcome>
-  /** Whether a job is running. */
-  readonly isRunning: boolean
+  /** Whether the model takes steps, or will do so after the next event. */
+  readonly isDecoding: boolean
   /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
   wake(): void
   /** Resolves when no job is running. */

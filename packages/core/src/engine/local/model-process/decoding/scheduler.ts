@@ -81,8 +81,9 @@ export class Scheduler implements Runner {
     this.#wake?.()
   }
 
-  get isRunning(): boolean {
-    return this.#loop !== undefined
+  get isDecoding(): boolean {
+    const isWaitingForReaders = this.#wake !== undefined
+    return this.#loop !== undefined && !isWaitingForReaders
   }
 
   async whenIdle(): Promise<void> {
@@ -144,7 +145,7 @@ export class Scheduler implements Runner {
 
   /** Saves one state. Further sequences at save points wait, so that others decode between two saves. */
   async #saveNext(): Promise<void> {
-    const next = this.#slots.ready.find((running) => this.#isUnsaved(running))
+    const next = this.#slots.ready.find((running) => !running.job.signal.aborted && this.#isUnsaved(running))
     if (!next || !this.#slots.mayTransfer) return
     next.savedLength = next.slot.tokens.length
     await this.#cache.save(next.job, next.slot, next.plan)
@@ -203,7 +204,7 @@ export class Scheduler implements Runner {
     this.#slots.decodedAt = performance.now()
   }
 
-  /** Prefills one chunk. If that was quick, the last chunk of the same prompt follows at once. */
+  /** Prefills one chunk. If that was quick and one chunk of the prompt is left, another step follows at once. */
   async #prefill(): Promise<void> {
     const startedAt = performance.now()
     const first = await this.#prefillChunk()

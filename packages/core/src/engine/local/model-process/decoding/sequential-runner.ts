@@ -20,7 +20,7 @@ export class SequentialRunner implements Runner {
   readonly #chunkSize: number
   readonly #progress: StepCounter
   #queue: Promise<unknown> = Promise.resolve()
-  #isRunning = false
+  #isDecoding = false
 
   constructor(sequence: LlamaContextSequence, toBias: ToBias, chunkSize: number, progress: StepCounter) {
     this.#sequence = sequence
@@ -31,9 +31,9 @@ export class SequentialRunner implements Runner {
 
   run(job: GenerationJob): Promise<RunOutcome> {
     const outcome = this.#queue.then(async () => {
-      this.#isRunning = true
+      this.#isDecoding = true
       return this.#generate(job).finally(() => {
-        this.#isRunning = false
+        this.#isDecoding = false
       })
     })
     this.#queue = outcome.catch(() => {})
@@ -42,8 +42,8 @@ export class SequentialRunner implements Runner {
     })
   }
 
-  get isRunning(): boolean {
-    return this.#isRunning
+  get isDecoding(): boolean {
+    return this.#isDecoding
   }
 
   /** Does nothing, since jobs never pause. */

@@ -34,7 +34,7 @@ export async function loadModel(
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
   let runner: Runner | undefined
-  const turns = new Turns(() => runner?.isRunning ?? false)
+  const turns = new Turns(() => runner?.isDecoding ?? false)
   try {
     const llama = await startLibrary(library, { maxThreads: config.threads })
     const options: LlamaModelOptions = {

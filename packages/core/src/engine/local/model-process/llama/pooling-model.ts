@@ -21,7 +21,7 @@ export async function openPoolingModel(
     parallel,
     stepMs: pooling?.stepMs ?? defaultStepMs,
     runner: {
-      isRunning: false,
+      isDecoding: false,
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
       whenIdle: async () => pooling?.pool.whenIdle(),

@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
-import { selectNext, TenantCpu } from './cpu-budget.ts'
+import { listAwake, selectNext, TenantCpu } from './cpu-budget.ts'
 
 test('the CPU time of a tenant halves every ten seconds', () => {
   let now = 0
@@ -91,59 +90,35 @@ test('a tenant who has used much CPU time waits behind others, but not for ever'
   expect(served).toBeLessThan(200)
 })
 
-describe('a tenant who has used much CPU time', () => {
-  const heavyTenants = (): { readonly tenants: TenantCpu; readonly rest: () => void } => {
-    let now = 0
+describe('a tenant who has recently used much CPU time', () => {
+  let now = 0
+  const createTenants = (): TenantCpu => {
     const tenants = new TenantCpu(() => now)
-    budgetOf({ tenant: 'heavy' }, tenants).charge(701)
-    return {
-      tenants,
-      rest: () => {
-        now += 10_000
-      },
-    }
+    budgetOf({ tenant: 'heavy' }, tenants).charge(750)
+    return tenants
   }
 
-  test('waits while the model generates for others', async () => {
-    const { tenants, rest } = heavyTenants()
-    tenants.startAnswer('heavy')
-    tenants.startAnswer('polite')
-    let hasPassed = false
-    const waiting = budgetOf({ tenant: 'heavy' }, tenants)
-      .pace()
-      .then(() => {
-        hasPassed = true
-      })
+  test('rests while answers of others are decoded', () => {
+    const tenants = createTenants()
+    const [heavy, polite] = ['heavy', 'polite'].map((tenant) => ({ budget: budgetOf({ tenant }, tenants) }))
+    if (!heavy || !polite) throw new Error('unreachable')
 
-    await budgetOf({ tenant: 'polite' }, tenants).pace()
-    await setImmediate()
-    expect(hasPassed).toBe(false)
-    rest()
-    await waiting
+    expect(listAwake([heavy, polite])).toEqual([heavy, polite])
+    heavy.budget.startAnswer()
+    expect(listAwake([heavy, polite])).toEqual([heavy, polite])
+    const ends = [polite.budget.startAnswer(), polite.budget.startAnswer()]
+    expect(listAwake([heavy, polite])).toEqual([polite])
+    for (const end of ends) end()
+    expect(listAwake([heavy, polite])).toEqual([heavy, polite])
   })
 
-  test('goes on when the answers of others have ended', async () => {
-    const { tenants } = heavyTenants()
-    const endAnswer = tenants.startAnswer('polite')
-    const waiting = budgetOf({ tenant: 'heavy' }, tenants).pace()
-    endAnswer()
-    await waiting
-  })
-
-  test('does not wait for answers of its own, or with enough weight', async () => {
-    const { tenants } = heavyTenants()
-    tenants.startAnswer('heavy')
-    await budgetOf({ tenant: 'heavy' }, tenants).pace()
+  test('goes on after a time, and does not rest if its weight allows more', () => {
+    const tenants = createTenants()
     tenants.startAnswer('polite')
-    await budgetOf({ tenant: 'heavy', weight: 2 }, tenants).pace()
-  })
+    const restsWith = (weight: number): boolean => budgetOf({ tenant: 'heavy', weight }, tenants).mustRest
 
-  test('does not wait after the caller has left', async () => {
-    const { tenants } = heavyTenants()
-    tenants.startAnswer('polite')
-    const leave = new AbortController()
-    const waiting = budgetOf({ tenant: 'heavy', signal: leave.signal }, tenants).pace()
-    leave.abort()
-    await waiting
+    expect([1, 2].map(restsWith)).toEqual([true, false])
+    now += 2_000
+    expect(restsWith(1)).toBe(false)
   })
 })

@@ -2,7 +2,6 @@
  * CPU time that calls spend on text before and beside decoding: rendering, tokenizing, building grammars.
  * Tenants with less recent CPU time go first.
  */
-import { setTimeout as delay } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../../errors.ts'
 
@@ -11,12 +10,13 @@ export const callBudgetMs = 10_000
 /** Time in which the recorded CPU time of a tenant halves, in ms. */
 const halfLifeMs = 10_000
 /**
- * Recent CPU time, in ms and divided by the weight, above which a tenant waits while the model generates for
- * others. A tenant that always waits gets 5 % of a core, in which 200 KB of text are tokenized per second.
+ * Recent CPU time, in ms and divided by the weight, above which jobs of a tenant rest while the model decodes
+ * answers of others. A tenant that always has jobs gets 5 % of a core, in which 200 KB of text are tokenized per
+ * second.
  */
 const maxRecentMs = 700
-/** Bounds of the time until the recent CPU time is checked again, in ms. */
-const checkMs = { min: 20, max: 1_000 }
+/** Time until jobs that rest are checked again, in ms. */
+export const restCheckMs = 50
 /** How long the jobs of a tenant count as slow after one of them was slow, in ms. */
 const slowMs = 10_000
 /** Beyond this number, the tenant that was idle for longest counts as new. */
@@ -31,7 +31,7 @@ interface TenantRecord {
 /** Recent CPU time of each tenant. */
 export class TenantCpu {
   readonly #records = new LRUCache<string, TenantRecord>({ max: maxTenants })
-  /** Number of answers that the model generates, by tenant. */
+  /** Number of answers that are decoded or wait for a slot, by tenant. */
   readonly #answers = new Map<string, number>()
   readonly #now: () => number
 
@@ -50,7 +50,7 @@ export class TenantCpu {
     return this.#update(tenant).cpuMs
   }
 
-  /** Counts an answer of the tenant until the returned function is called. */
+  /** Counts an answer of the tenant that is decoded, until the returned function is called. */
   startAnswer(tenant: string): () => void {
     const countOf = (): number => this.#answers.get(tenant) ?? 0
     this.#answers.set(tenant, countOf() + 1)
@@ -60,7 +60,7 @@ export class TenantCpu {
     }
   }
 
-  /** Whether the model generates answers for other tenants. */
+  /** Whether answers of other tenants are decoded. */
   servesOthers(tenant: string): boolean {
     return this.#answers.size > (this.#answers.has(tenant) ? 1 : 0)
   }
@@ -122,6 +122,11 @@ export class CpuBudget implements BudgetOwner {
     return this.#tenants.isSlow(this.tenant)
   }
 
+  /** Counts an answer of the tenant that is decoded, until the returned function is called. */
+  startAnswer(): () => void {
+    return this.#tenants.startAnswer(this.tenant)
+  }
+
   markSlow(): void {
     this.#tenants.markSlow(this.tenant)
   }
@@ -136,18 +141,9 @@ export class CpuBudget implements BudgetOwner {
     this.#tenants.charge(this.tenant, ms)
   }
 
-  /**
-   * Waits while the tenant has recently used much CPU time and the model generates for others. Resolves when the
-   * signal aborts.
-   */
-  async pace(): Promise<void> {
-    const { signal, tenant } = this
-    while (!signal.aborted && this.#tenants.servesOthers(tenant)) {
-      const excess = this.tenantMs / maxRecentMs
-      if (excess <= 1) return
-      const ms = Math.min(Math.max(halfLifeMs * Math.log2(excess), checkMs.min), checkMs.max)
-      await delay(ms, undefined, { signal }).catch(() => {})
-    }
+  /** Whether the tenant has recently used much CPU time, and the model decodes answers of others. */
+  get mustRest(): boolean {
+    return this.#tenants.servesOthers(this.tenant) && this.tenantMs > maxRecentMs
   }
 
   /** Throws an `LlmError` `invalid_request` if the call has used up its budget. */
@@ -160,6 +156,18 @@ export class CpuBudget implements BudgetOwner {
     const { tenant, weight, background } = this
     return new CpuBudget(this.#tenants, { tenant, weight, background, signal })
   }
+}
+
+/** Returns the entries of the tenants that need not rest. */
+export function listAwake<Entry extends { readonly budget: CpuBudget }>(
+  waiting: readonly Entry[],
+): readonly Entry[] {
+  const resting = new Map<string, boolean>()
+  return waiting.filter(({ budget }) => {
+    const mustRest = resting.get(budget.tenant) ?? budget.mustRest
+    resting.set(budget.tenant, mustRest)
+    return !mustRest
+  })
 }
 
 /** Returns the first entry of the tenant with the least CPU time. Foreground calls go before background calls. */

@@ -4,8 +4,8 @@ import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { Turns } from './turns.ts'
 
 const workMs = 10
-/** Four times the duration of the work, and the resolution of timers. */
-const restMs = 4 * workMs + 1
+/** Four times the duration of the work. */
+const restMs = 4 * workMs
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
@@ -96,4 +96,26 @@ test('work that arrives after decoding has ended does not wait for the end of th
   await turns.run(budget, work)
 
   expect(starts).toEqual([0, workMs])
+})
+
+test('work that lasts long rests for 100 ms at most', async () => {
+  const { turns, budget, starts, work } = createWorld()
+  const long = turns.run(budget, () => void vi.advanceTimersByTime(1_000))
+  const next = turns.run(budget, work)
+  await long
+  vi.advanceTimersByTime(100)
+  await next
+  expect(starts).toEqual([1_100])
+})
+
+test('the pause ends even if the timer fires a moment too early', async () => {
+  const { turns, budget, starts, work } = createWorld()
+  const all = [1, 2].map(() => turns.run(budget, work))
+  await all[0]
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + restMs - 0.5)
+  vi.advanceTimersByTime(restMs)
+  clock.mockRestore()
+  vi.advanceTimersByTime(1)
+  await Promise.all(all)
+  expect(starts).toHaveLength(2)
 })

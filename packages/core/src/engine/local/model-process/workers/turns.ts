@@ -1,9 +1,14 @@
 import { setImmediate } from 'node:timers/promises'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
-import { type CpuBudget, selectNext } from './cpu-budget.ts'
+import { type CpuBudget, listAwake, restCheckMs, selectNext } from './cpu-budget.ts'
+import { DelayedCall } from './delayed-call.ts'
 
 /** Pause after a piece of work while the model decodes, relative to the duration of the piece. */
 const restPerWork = 4
+/** Longest pause, in ms. */
+const maxRestMs = 100
+/** No pause follows a shorter piece, in ms. */
+const shortMs = 1.5
 
 interface QueuedWork {
   readonly budget: CpuBudget
@@ -12,19 +17,16 @@ interface QueuedWork {
 
 /**
  * Runs pieces of work of all tenants on this thread, in turn. One piece runs in each turn of the event loop.
- * While the model decodes, which needs this thread after each step, the pieces take a fifth of the time.
+ * While the model decodes, which needs this thread after each step, long pieces take a fifth of the time.
  */
 export class Turns {
   readonly #isDecoding: () => boolean
   #isBusy = false
   /** End of the pause after the last piece, in ms. */
   #restsUntil = 0
+  readonly #nextCheck = new DelayedCall(() => this.#queue.pump())
   readonly #queue = new WaitQueue<QueuedWork>({
-    select: (waiting) => {
-      if (this.#isBusy) return undefined
-      const isResting = performance.now() < this.#restsUntil && this.#isDecoding()
-      return selectNext(isResting ? waiting.filter(({ isShort }) => isShort) : waiting)
-    },
+    select: (waiting) => this.#selectNext(waiting),
     admit: () => {
       this.#isBusy = true
     },
@@ -37,10 +39,9 @@ export class Turns {
   /**
    * Charges the running time to the budget. Resolves with `undefined` when the signal of the budget aborts
    * before the turn comes.
-   * @param isShort whether the work takes about a millisecond, so that no pause is needed
+   * @param isShort whether the work usually takes about a millisecond. It runs during pauses, too
    */
   async run<T>(budget: CpuBudget, work: () => T, isShort = false): Promise<T | undefined> {
-    if (!isShort) await budget.pace()
     if (!(await this.#queue.wait({ budget, isShort }, budget.signal))) return undefined
     await setImmediate()
     const startedAt = performance.now()
@@ -51,14 +52,16 @@ export class Turns {
       const ms = now - startedAt
       this.#isBusy = false
       budget.charge(ms)
-      if (!isShort) this.#rest(now, ms)
+      if (ms > shortMs) this.#restsUntil = now + Math.min(restPerWork * ms, maxRestMs)
       this.#queue.pump()
     }
   }
 
-  #rest(from: number, workMs: number): void {
-    const restMs = restPerWork * workMs
-    this.#restsUntil = from + restMs
-    setTimeout(() => this.#queue.pump(), restMs + 1)
+  #selectNext(waiting: readonly QueuedWork[]): QueuedWork | undefined {
+    if (this.#isBusy) return undefined
+    const restMs = this.#isDecoding() ? this.#restsUntil - performance.now() : 0
+    const ready = listAwake(restMs > 0 ? waiting.filter(({ isShort }) => isShort) : waiting)
+    if (ready.length < waiting.length) this.#nextCheck.arm(restMs > 0 ? restMs : restCheckMs)
+    return selectNext(ready)
   }
 }

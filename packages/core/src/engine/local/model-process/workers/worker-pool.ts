@@ -5,8 +5,9 @@
  */
 import { availableParallelism } from 'node:os'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
-import { type CpuBudget, selectNext } from './cpu-budget.ts'
+import { type CpuBudget, listAwake, restCheckMs, selectNext } from './cpu-budget.ts'
 import { CpuMeter } from './cpu-meter.ts'
+import { DelayedCall } from './delayed-call.ts'
 
 /** Time after its start from which on a job counts as slow, in ms. */
 const defaultQuickMs = 1_000
@@ -47,6 +48,7 @@ export class WorkerPool<Job, Result> {
   readonly #workers: PoolWorker<Job, Result>[] = []
   readonly #busy = new Set<PoolWorker<Job, Result>>()
   readonly #running = new Set<PoolEntry>()
+  readonly #nextCheck = new DelayedCall(() => this.#queue.pump())
   readonly #queue = new WaitQueue<PoolEntry>({
     select: (waiting) => this.#selectNext(waiting),
     admit: (entry) => {
@@ -78,7 +80,6 @@ export class WorkerPool<Job, Result> {
    */
   async run(job: Job, budget: CpuBudget): Promise<Result | undefined> {
     const entry: PoolEntry = { budget, isSlow: false }
-    await budget.pace()
     for (;;) {
       if (!(await this.#queue.wait(entry, budget.signal))) return undefined
       const outcome = await this.#attempt(job, entry)
@@ -128,7 +129,10 @@ export class WorkerPool<Job, Result> {
     const canRunSlow = this.#countRunning(true) < this.#concurrency
     const canRunQuick = this.#countRunning(false) < this.#concurrency
     if (!canRunSlow && !canRunQuick) return undefined
-    return selectNext(waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick)))
+    const ready = waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick))
+    const awake = listAwake(ready)
+    if (awake.length < ready.length) this.#nextCheck.arm(restCheckMs)
+    return selectNext(awake)
   }
 
   #takeWorker(): PoolWorker<Job, Result> {
