@@ -38,12 +38,12 @@ interface Call {
 }
 
 /** Starts a call at once. `text` is the whole prompt, without a template. */
-function ask(llm: Llm, text: string, maxTokens: number): Call {
+function ask(llm: Llm, text: string, maxTokens: number, tenant?: string): Call {
   const events: GenerateEvent[] = []
   const leaving = new AbortController()
   const input = { kind: 'text', prompt: [text], template: false } as const
   // A new caller each time, so that no prompt is cached.
-  const caller = { id: `caller ${Math.random()}` }
+  const caller = { id: `caller ${Math.random()}`, ...(tenant && { tenant }) }
   const read = async (): Promise<void> => {
     const request = { model: 'noise', input, maxTokens }
     for await (const event of await llm.generate(request, { signal: leaving.signal, caller }))
@@ -116,10 +116,12 @@ test('an abort during generation frees the slot within 25 tokens of another stre
 
 test('a call aborted while all slots are in use never starts', async () => {
   const chunk = await chunkMs()
-  const first = ask(one, 'Hello', 400)
+  // A call of another tenant would take the slot.
+  const tenant = 'one of several callers'
+  const first = ask(one, 'Hello', 400, tenant)
   await until(() => first.has('text'), 10_000)
-  const leaving = ask(one, long, 5)
-  const next = ask(one, 'Hello', 5)
+  const leaving = ask(one, long, 5, tenant)
+  const next = ask(one, 'Hello', 5, tenant)
   // After 60 more events, both calls wait for the slot.
   const eventCount = first.events.length
   await until(() => first.events.length > eventCount + 60, 10_000)

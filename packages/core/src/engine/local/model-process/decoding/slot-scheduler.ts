@@ -176,11 +176,26 @@ export class SlotScheduler {
     while (this.mayTransfer) {
       const next = selectNextPrompt(this.#queue, this.#shares)
       if (!next) return
-      const acquired = this.#acquire(next) ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)
-      if (!acquired) return
-      this.#queue.splice(this.#queue.indexOf(next), 1)
-      await this.#start(next, acquired)
+      if (await this.#tryStart(next)) continue
+      // A prompt without output does not wait for an answer that may not continue yet.
+      const prompt = hasOutput(next)
+        ? selectNextPrompt(
+            this.#queue.filter((one) => !hasOutput(one)),
+            this.#shares,
+          )
+        : undefined
+      if (!prompt || !(await this.#tryStart(prompt))) return
     }
+  }
+
+  async #tryStart(next: QueuedPrompt): Promise<boolean> {
+    const free = this.#acquire(next)
+    const acquired = free ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)
+    if (!acquired) return false
+    this.#queue.splice(this.#queue.indexOf(next), 1)
+    await this.#start(next, acquired)
+    if (!free && hasOutput(next)) this.#switchedAt = performance.now()
+    return true
   }
 
   #acquire({ job, suspended }: QueuedPrompt): AcquiredSlot | undefined {
@@ -193,11 +208,7 @@ export class SlotScheduler {
     this.#flushDeferred()
     // The slot of a sequence that has just ended is free before the next step.
     if (!this.#running.every(isUnfinished)) return false
-    for (const victim of listVictims(next, this.#shares)) {
-      if (!(await this.#suspend(victim))) continue
-      if (hasOutput(next)) this.#switchedAt = performance.now()
-      return true
-    }
+    for (const victim of listVictims(next, this.#shares)) if (await this.#suspend(victim)) return true
     return false
   }
 
