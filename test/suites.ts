@@ -5,14 +5,11 @@
 
 /** Slow and special suites: the command that runs each suite, and the reason. */
 const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run', why: string]>> = {
-  // `npm test` runs one suite with the real engine for each capability.
+  // `npm test` runs the quick suites with the real engine.
   'test/local-engine/answers.test.ts': ['npm test', 'generation: chat, raw text, limits, stop sequences'],
   'test/local-engine/bad-input.test.ts': ['npm test', 'validation before the model process'],
   'test/local-engine/cancelling.test.ts': ['npm test', 'aborts'],
-  'test/local-engine/constrained.test.ts': ['npm test', 'structured output, a sample of random schemas'],
   'test/local-engine/crashes.test.ts': ['npm test', 'recovery from crashes'],
-  'test/local-engine/embeddings.test.ts': ['npm test', 'embeddings, tokenization, infill'],
-  'test/local-engine/loading.test.ts': ['npm test', 'load, keep-alive, unload'],
   'test/local-engine/logprobs.test.ts': ['npm test', 'log probabilities'],
   'test/local-engine/lora.test.ts': ['npm test', 'LoRA adapters'],
   'test/local-engine/overflow.test.ts': ['npm test', 'context overflow'],
@@ -93,6 +90,9 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'measured: templates in Go text/template, in all three dialects',
   ],
+  'test/local-engine/constrained.test.ts': ['.ci/run', 'structured output, a sample of random schemas'],
+  'test/local-engine/embeddings.test.ts': ['.ci/run', 'embeddings, tokenization, infill'],
+  'test/local-engine/loading.test.ts': ['.ci/run', 'load, keep-alive, unload'],
   'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars during streams'],
   'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
   'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
@@ -198,10 +198,13 @@ export const aloneSuites: readonly string[] = [
   ].map((name) => `test/local-engine/${name}.test.ts`),
 ]
 
-/** Suites of core that share worker processes. Those of the local engine do not, since native code can crash. */
+/**
+ * Suites of core that share worker processes. Those of the local engine do not, since native code can crash, nor
+ * those of the storage, which measure time.
+ */
 export const unitSuites: readonly string[] = [
   'packages/core/src/*.test.ts',
-  'packages/core/src/!(engine)/**/*.test.ts',
+  'packages/core/src/!(engine|storage)/**/*.test.ts',
 ]
 
 /**
