@@ -83,7 +83,9 @@ async function run(hostile: readonly string[], limitMs: number): Promise<Outcome
       runPoliteTenant({ url, outcomes, signal, random }, `polite-${index}`),
     ),
   )
+  const hasFailed = others.exitCode !== null
   others.kill()
+  if (hasFailed) throw new Error('The process of the hostile tenants has ended.')
   return outcomes
 }
 
