@@ -147,8 +147,8 @@ export class ClientConnection {
       weight,
       background,
       signal,
-      isBackpressured: ({ isPaused }) =>
-        call.unreadTokens >= (isPaused ? readAheadTokens / 4 : readAheadTokens),
+      isBackpressured: ({ isSuspended }) =>
+        call.unreadTokens >= (isSuspended ? readAheadTokens / 4 : readAheadTokens),
     }
     if (signal.aborted) return
     if (type !== 'generate')

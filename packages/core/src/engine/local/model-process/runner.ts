@@ -25,7 +25,7 @@ export interface GenerationJob {
    * Whether the client has too much unread output. Then the job pauses, and another job may take its slot. A
    * job that has given up its slot pauses until most of the output has been read.
    */
-  readonly isBackpressured?: ((now: { readonly isPaused: boolean }) => boolean) | undefined
+  readonly isBackpressured?: ((now: { readonly isSuspended: boolean }) => boolean) | undefined
   /**
    * Called when the job gets its slot.
    * @param cached numbers of tokens that are reused and that will be cached

@@ -6,8 +6,9 @@
 import type { GenerationJob } from '../runner.ts'
 
 /**
- * Maximum lead of a tenant over one that waits, and of all that wait over the others, in ms. A tenant may have
- * used more while others needed no more. That is forgotten, so that it does not wait until they have used as much.
+ * Maximum lead of a tenant over the first one that waits, in ms. A tenant may have used more while the others wanted
+ * no more. That is forgotten, so that the tenant does not wait until all others have used as much. A tenant that
+ * does not wait is behind by at most the same time.
  */
 const maxLeadMs = 1_000
 
@@ -29,7 +30,7 @@ export class FairClock {
 
   /**
    * Sets the tenants that now compete for time. The others make up for nothing later.
-   * @param waiting those who want more time than they get @default all
+   * @param waiting those of the tenants that want more time than they get. @default all
    */
   setCompetitors(tenants: readonly string[], waiting = tenants): void {
     if (tenants.length === 0) {

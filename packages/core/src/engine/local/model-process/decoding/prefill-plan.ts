@@ -23,10 +23,10 @@ interface PrefillPiece {
  */
 const maxTargetRows = 64
 /**
- * Maximum time that a tenant has used more than another one, in ms, with which its prompt goes on before those of others. So short prompts are
- * not interleaved, which would delay all of them.
+ * The prompt of the last step goes on until its tenant has used this much more time than another one, in ms.
+ * Otherwise, short prompts would be interleaved, which delays all of them.
  */
-const turnMs = 30
+const continueLeadMs = 30
 
 /**
  * Selects the pieces for the next step, up to one chunk. The prompt of the tenant with the least time for
@@ -43,7 +43,7 @@ export function selectPrefill(
   clock.setCompetitors(prefilling.map(({ job }) => job.tenant))
   const lastAt = Math.max(...prefilling.map((one) => (one.hasPrefilled ? one.prefilledAt : 0)))
   const timeOf = ({ job, hasPrefilled, prefilledAt }: RunningSequence): number =>
-    clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? turnMs / job.weight : 0)
+    clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? continueLeadMs / job.weight : 0)
   const compareTurns = (a: RunningSequence, b: RunningSequence): number =>
     timeOf(a) - timeOf(b) || a.prefilledAt - b.prefilledAt
   const inputs: StepInput[] = []

@@ -69,13 +69,13 @@ export interface StepInput {
  * buffered events.
  */
 export const isReady = ({ job, suspended }: QueuedPrompt): boolean =>
-  !(suspended && job.isBackpressured?.({ isPaused: true }))
+  !(suspended && job.isBackpressured?.({ isSuspended: true }))
 
 export const isUnfinished = ({ isFinished }: RunningSequence): boolean => !isFinished
 
 /** Whether decoding pauses until the client has read more. */
 export const isPaused = ({ job, lastToken }: RunningSequence): boolean =>
-  lastToken !== undefined && job.isBackpressured?.({ isPaused: false }) === true
+  lastToken !== undefined && job.isBackpressured?.({ isSuspended: false }) === true
 
 /**
  * Whether no other sequence may share its decode steps. Kernels for several rows sum in another order than

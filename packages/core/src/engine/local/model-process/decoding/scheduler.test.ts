@@ -1024,7 +1024,7 @@ describe('a job with unread tokens', () => {
   test('that gave up its slot takes another one only when most of them are read', async () => {
     const answers = scheduler(fakeDecoder({ sequenceCount: 1 }))
     const { slow: paused, client } = slow(prompt(3), {
-      isBackpressured: ({ isPaused }) => paused.tokens.length - client.read >= (isPaused ? 1 : 4),
+      isBackpressured: ({ isSuspended }) => paused.tokens.length - client.read >= (isSuspended ? 1 : 4),
     })
     const ended = answers.run(paused)
     await vi.waitFor(() => expect(paused.tokens.length).toBeGreaterThanOrEqual(4))

@@ -144,6 +144,29 @@ describe('while a tenant has endless answers in all slots', () => {
     for (const answer of [...greedy, other as Answer]) expect(answer.job.tokens).toEqual(outputOf(answer))
   })
 
+  test('a new prompt does not wait for an answer that gave up its slot and may not continue yet', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 1 })
+    const { save } = decoder
+    decoder.save = (...given) => {
+      now += 100
+      return save(...given)
+    }
+    for (const tenant of ['ann', 'ben']) ask(tenant)
+    const prompts: { readonly askedAt: number; readonly answer: Answer }[] = []
+    const from = now
+    for (let call = 1; call <= 10; call++)
+      when(3_000 + 1_430 * call, () => {
+        prompts.push({ askedAt: now, answer: ask(`cleo ${call}`, { maxTokens: 1 }) })
+      })
+
+    await runFor(25_000)
+
+    expect(now - from).toBeGreaterThanOrEqual(25_000)
+    // The lead of 250 ms, two steps, and the save.
+    const waits = prompts.map(({ askedAt, answer: { at } }) => (at[0] ?? Number.POSITIVE_INFINITY) - askedAt)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(250 + 2 * stepMs + 100)
+  })
+
   test('slots are divided equally, and not exchanged any more once they are', async () => {
     const { decoder, ask, when, runFor } = createWorld({ budgetBytes })
     let saves = 0

@@ -43,6 +43,8 @@ const turnPerSwitch = 8
  * of a switch, since no sequence is decoded meanwhile.
  */
 const pausePerSwitch = 3
+/** Time after which a round of decode steps without all sequences is enough between two transfers, in ms. */
+const transferPauseMs = 50
 /** How long a new sequence keeps its slot without a token, in ms. A turn without one would be wasted. */
 const firstTokenMs = 500
 
@@ -88,13 +90,15 @@ export class SlotScheduler {
   }
 
   /**
-   * Whether a state may be saved or loaded, which stops all sequences: there was a round of decode steps since
-   * the last time.
+   * Whether a state may be saved or loaded, which stops all sequences: each that decodes has taken a step since
+   * the last time. A sequence that shares a long round with other tenants may miss it.
    */
   get mayTransfer(): boolean {
+    const { transferredAt } = this.#cache
+    const hadRound = this.decodedAt > transferredAt && performance.now() - transferredAt >= transferPauseMs
     return (
-      this.decodedAt > this.#cache.transferredAt ||
-      this.ready.every(({ lastToken }) => lastToken === undefined)
+      hadRound ||
+      this.ready.every(({ lastToken, sampledAt }) => lastToken === undefined || sampledAt > transferredAt)
     )
   }
 
