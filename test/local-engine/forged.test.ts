@@ -6,7 +6,8 @@ import { createLlm, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LlmError } from '../../packages/core/src/errors.ts'
 import { checkModel } from '../../packages/core/src/models/gguf/check.ts'
-import { type Forgery, forgeries, randomOf } from '../support/forgeries.ts'
+import { type Forgery, forgeries } from '../support/forgeries.ts'
+import { randomOf } from '../support/random.ts'
 import { times } from '../support/scale.ts'
 
 /** Number of files that native code loads. Each of them starts a model process. */

@@ -6,6 +6,7 @@ import { createLlm, type Llm } from '@modelmount/core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noOrphan, openDescriptors, until } from '../support/processes.ts'
+import { randomOf } from '../support/random.ts'
 import { times } from '../support/scale.ts'
 
 const models = emptyFolder()
@@ -41,17 +42,6 @@ const readAll = (llm: Llm): Promise<string[]> =>
       read(llm, prompt),
     ),
   )
-
-/** A seeded generator of numbers from 0 to 1 (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 async function duration(job: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now()
@@ -94,7 +84,7 @@ test(`after ${kills} kills at random moments, all streams have ended as expected
     }
   }
   const killAll = (count: number, seed: number): Promise<unknown> =>
-    Promise.all(llms.map((llm, index) => killInPairs(llm, count / 4, random(seed + index))))
+    Promise.all(llms.map((llm, index) => killInPairs(llm, count / 4, randomOf(seed + index))))
 
   await killAll(4, 1)
   const before = {

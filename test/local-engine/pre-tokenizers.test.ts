@@ -7,9 +7,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { RegexPreTokenizer } from '../../packages/core/src/engine/local/model-process/prompt/regex-pre-tokenizer.ts'
-import { forgedPreTokenizer, randomOf } from '../support/forgeries.ts'
+import { forgedPreTokenizer } from '../support/forgeries.ts'
 import { type PreTokenizer, readPreTokenizers } from '../support/pre-tokenizers.ts'
 import { childrenOf, hasProc } from '../support/processes.ts'
+import { randomOf } from '../support/random.ts'
 import { times } from '../support/scale.ts'
 
 const preTokenizers = await readPreTokenizers()

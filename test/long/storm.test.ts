@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { residentBytes } from '../support/processes.ts'
-import { randomFrom } from '../support/random.ts'
+import { randomOf } from '../support/random.ts'
 import { type Outcome, Outcomes, percentile } from './storm/outcomes.ts'
 import { runPoliteTenant } from './storm/polite.ts'
 
@@ -77,7 +77,7 @@ async function run(hostile: readonly string[], limitMs: number): Promise<Outcome
   setMaxListeners(0, signal)
   const others = fork(beside('storm/hostile.mjs'), [url, ...hostile], { execArgv: [] })
   others.on('message', ({ kind, outcome }: { kind: string; outcome: Outcome }) => outcomes.add(kind, outcome))
-  const random = randomFrom(7)
+  const random = randomOf(7)
   await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
       runPoliteTenant({ url, outcomes, signal, random }, `polite-${index}`),

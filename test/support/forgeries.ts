@@ -5,6 +5,7 @@ import { f32, text, u32, u64 } from './gguf.ts'
 import { fileOf, type Parts, partsOf, type Tensor } from './gguf-parts.ts'
 import { rankingModel } from './made-models.ts'
 import { noiseModel } from './models.ts'
+import { randomOf } from './random.ts'
 
 export interface Forgery {
   readonly name: string
@@ -191,17 +192,6 @@ const wrongWeights = (parts: Parts): Forgery[] =>
     name: `weights that are ${what}`,
     bytes: () => fileOf({ ...parts, weights: Buffer.alloc(parts.weights.length, byte) }),
   }))
-
-/** A generator of random numbers from 0 to below 1, repeatable by its seed. Algorithm: mulberry32. */
-export function randomOf(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 function damaged(whole: Buffer, headBytes: number): Forgery[] {
   const random = randomOf(1)

@@ -1,5 +1,5 @@
 /** Returns a generator of pseudo-random numbers from 0 up to 1. The same seed gives the same numbers. */
-export function randomFrom(seed: number): () => number {
+export function randomOf(seed: number): () => number {
   let state = seed
   // Mulberry32, by Tommy Ettinger.
   return () => {
