@@ -17,7 +17,7 @@ interface App {
 }
 type End = { readonly pieces: number; readonly firstMs: number } | { readonly code: string }
 
-/** A runtime folder of its own, and apps that share it. Several tests wait at the same time. */
+/** A new runtime folder, and apps that share it, since several tests run at the same time. */
 interface Machine {
   readonly runtimeDir: string
   /** Starts an app in a child process, and waits until it accepts calls. */

@@ -1,4 +1,4 @@
-/** What became of the calls of a storm, and how long polite tenants waited for their first token. */
+/** Outcomes of the calls of a storm, and how long polite tenants waited for their first token. */
 
 /** A response, or the reason why a connection ended without one. */
 export type Outcome =

@@ -28,7 +28,7 @@ async function limited({ caller = ann, kind = 'generate', sent = [undefined], wi
   return { ofCall: call.maxOutputTokens, ofRequests }
 }
 
-test('an answer without a maximum gets none of its own, but the call gets the maximum of the caller', async () => {
+test('an answer without a maximum keeps none, and the call gets the maximum of the caller', async () => {
   expect(await limited({})).toEqual({ ofCall: 10, ofRequests: [undefined] })
 })
 

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import { type JobStart, spentSince, startJob } from './cpu-meter.ts'
 import { lowerPriority } from './low-priority.ts'
 
-/** What a worker sends to its `BoundedWorker` for each job: `started`, then `ended`. */
+/** Message of a worker to its `BoundedWorker`. Each job has two: `started`, then `ended`. */
 export type WorkerMessage<Result = unknown> =
   | ({ readonly type: 'started' } & JobStart)
   | { readonly type: 'ended'; readonly result: Result; readonly spentMs?: number }
