@@ -252,7 +252,7 @@ describe('the maximum output tokens of a key', () => {
     const answered = await post('/v1/completions', { prompt })
 
     const message =
-      'Expected at most 1 output tokens for each of 2 prompts, since the limit of this caller is 2, got 2.'
+      'Expected at most 1 output token for each of 2 prompts, since the limit of this caller is 2 output tokens, got 2.'
     expect(rejected.status).toBe(400)
     expect(await rejected.json()).toMatchObject({ error: { message, param: 'max_tokens' } })
     expect(await answered.json()).toMatchObject({ usage: { completion_tokens: 2 } })

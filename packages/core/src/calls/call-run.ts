@@ -74,7 +74,7 @@ export class CallRun {
 
   /**
    * Returns the maximum output tokens of one part. A part without a requested maximum gets an equal share of
-   * the call's maximum.
+   * the call's maximum. A higher requested maximum is lowered to that of the call.
    */
   maxTokensOf(requested: number | undefined): number | undefined {
     const { maxOutputTokens } = this.call

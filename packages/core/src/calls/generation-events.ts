@@ -47,7 +47,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #first: Promise<NextResult> | undefined
   /** The reader's request for the next event, while there is none. */
   #pending: Promise<NextResult> | undefined
-  #resolvePending: ((step: NextResult | Promise<NextResult>) => void) | undefined
+  #resolvePending: ((result: NextResult | Promise<NextResult>) => void) | undefined
   /** Why the answer was ended from outside. The reader gets it once. */
   #endError: { readonly cause: unknown } | undefined
   /** Settles the answer. Set when the answer ends for the reader. */

@@ -400,7 +400,7 @@ describe('spending', () => {
     expect(await llm.usage.calls()).toMatchObject([{ status: 'ended', nanoUsd: 5_000 }])
   })
 
-  test('of a caller with a maximum of output tokens needs credit for one token, as without it', async () => {
+  test('with a maximum of output tokens of the caller needs credit for one token only, as without a maximum', async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
     const limits = { maxOutputTokens: 100 }
 

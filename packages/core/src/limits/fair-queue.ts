@@ -1,8 +1,8 @@
 /**
  * A bounded queue for a limited number of permits. Tenants take turns, so a hundred calls of one tenant do not
- * delay the first call of another. A tenant gets its share of the permits even while others hold them all, for
- * the engine divides its time anew. The first call of a tenant does not wait, up to 512 tenants. When the queue
- * overflows, it rejects the newest call of the tenant with the most waiting calls. It also rejects each call that
+ * delay the first call of another. A tenant gets its share of the permits even while others hold them all, because
+ * the engine then shares its time among more tenants. The first call of each of up to 512 tenants does not wait.
+ * When the queue overflows, it rejects the newest call of the tenant with the most waiting calls. It also rejects each call that
  * has waited too long.
  */
 import { LlmError } from '../errors.ts'
@@ -11,13 +11,13 @@ import { WaitQueue } from '../util/wait-queue.ts'
 export interface FairQueueOptions {
   /**
    * How many calls may run at once. More may run while a tenant holds more than its share: `permits` times its
-   * weight, divided by the weights of all tenants, but at least one. Each of 512 tenants gets this one permit
+   * weight, divided by the weights of all tenants, but at least one. Each of up to 512 tenants gets this one permit
    * even when the queue is full.
    */
   readonly permits: number
   /**
    * How many calls may wait, for all tenants together. Calls above `permits` that run count as waiting, too. So
-   * at most `permits` and `maxQueued` calls together run, apart from the first calls of 512 tenants.
+   * at most `permits` and `maxQueued` calls together run, apart from the first calls of up to 512 tenants.
    */
   readonly maxQueued: number
   /** How long a call may wait, in ms. @default forever */

@@ -110,7 +110,7 @@ export class OutputBudget {
 
   /** The reader has taken these bytes, or the buffer has dropped them. */
   onRemove(buffer: BudgetedBuffer, bytes: number): void {
-    // Otherwise the limit of a tenant is the same as before, and the readers of others cost no time here.
+    // While the total has room, the limit of each tenant stays the same, so no other tenant needs a check.
     const isTotalScarce = this.#freeBytes < this.#limits.tenantBytes
     this.#add(buffer, -bytes)
     if (!buffer.isFull) this.#resume(buffer)

@@ -62,15 +62,12 @@ describe('with several prompts, the maximum of the caller is divided equally, an
   })
 
   test.each([
-    [[4, 4, 4], '3 output tokens for each of 3 prompts, since the limit of this caller is 10, got 4.'],
     [
-      Array(11).fill(1),
-      '0 output tokens for each of 11 prompts, since the limit of this caller is 10, got 1.',
+      [4, 4, 4],
+      '3 output tokens for each of 3 prompts, since the limit of this caller is 10 output tokens, got 4.',
     ],
-    [
-      Array(11).fill(undefined),
-      '0 output tokens for each of 11 prompts, since the limit of this caller is 10, got no maximum.',
-    ],
+    [Array(11).fill(1), '10 prompts, since the limit of this caller is 10 output tokens, got 11.'],
+    [Array(11).fill(undefined), '10 prompts, since the limit of this caller is 10 output tokens, got 11.'],
   ])('a request for more is an error: %j', async (sent, message) => {
     await expect(limited({ sent })).rejects.toMatchObject({
       code: 'invalid_request',

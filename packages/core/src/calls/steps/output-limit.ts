@@ -40,12 +40,14 @@ interface OutputShare {
 
 function tooManyTokens(maxTokens: number, { limit, share, prompts }: OutputShare): LlmError {
   const got = maxTokens === unlimitedTokens ? 'no maximum' : maxTokens
+  const ofCaller = `since the limit of this caller is ${count(limit, 'output token')}`
   const expected =
     prompts === 1
-      ? `${limit} output tokens, the limit of this caller`
-      : `${share} output tokens for each of ${prompts} prompts, since the limit of this caller is ${limit}`
-  return invalidRequest(`Expected at most ${expected}, got ${got}.`, {
-    param: 'maxTokens',
-    issue: 'integer_too_big',
-  })
+      ? `${count(limit, 'output token')}, the limit of this caller, got ${got}`
+      : share === 0
+        ? `${count(limit, 'prompt')}, ${ofCaller}, got ${prompts}`
+        : `${count(share, 'output token')} for each of ${prompts} prompts, ${ofCaller}, got ${got}`
+  return invalidRequest(`Expected at most ${expected}.`, { param: 'maxTokens', issue: 'integer_too_big' })
 }
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`

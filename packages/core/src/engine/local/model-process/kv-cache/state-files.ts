@@ -1,5 +1,5 @@
 /**
- * Files with KV states of sequences, which only this process writes and reads. llama.cpp ends the process if a
+ * Files with KV states of sequences, in a private folder of this process. llama.cpp ends the process if a
  * file is damaged, and does not notice if a file was replaced. So a file that has changed since it was written is
  * not loaded. This is known from its inode, size and dates: to hash it takes several times as long as to load it.
  * Damage that the file system itself does not notice, as by a broken disk, is not detected.
@@ -89,7 +89,7 @@ export class StateFiles {
         this.#fail(noSpacePauseMs)
         return undefined
       }
-      const written = await writeFile(file, write)
+      const written = await writeStateFile(file, write)
       this.#onProgress()
       this.#isFailureReported = false
       return written
@@ -147,7 +147,7 @@ function ensureFolder(path: string): void {
   }
 }
 
-async function writeFile(file: string, write: (file: string) => Promise<number>): Promise<StateFile> {
+async function writeStateFile(file: string, write: (file: string) => Promise<number>): Promise<StateFile> {
   const fd = openSync(file, 'w', 0o600)
   try {
     const sizeBytes = await write(file)
