@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { pacedEngine } from '../../../../test/support/paced-engine.ts'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { createLlm } from '../create-llm.ts'
@@ -73,6 +73,15 @@ test('the engine gets the tenant of the caller, and the weight of its tier', asy
 })
 
 describe('limits', () => {
+  // The clock of the limits stands still, so that nothing is refilled between two calls.
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
   test('of a caller apply before the engine is called, and the answer reports their status', async () => {
     const { llm, engine } = await start()
     const caller: Caller = { id: 'ann', limits: { requestsPerMinute: 2 } }
@@ -149,9 +158,9 @@ describe('limits', () => {
     const waitMs = (missing: number): number => (missing / 1_100) * 60_000
     // The answer reserves 2 × 1,024 tokens and its input, and uses 3,001 tokens. Another call needs 6.
     expect(during.details.retryAfterMs).toBeGreaterThan(waitMs(2 * 1_024 - 1_100) - 5_000)
-    expect(during.details.retryAfterMs).toBeLessThanOrEqual(waitMs(2 * 1_024 + 6 - 1_100 + 6))
+    expect(during.details.retryAfterMs).toBeLessThanOrEqual(Math.ceil(waitMs(2 * 1_024 + 6 - 1_100 + 6)))
     expect(after.details.retryAfterMs).toBeGreaterThan(waitMs(3_001 - 1_100) - 5_000)
-    expect(after.details.retryAfterMs).toBeLessThanOrEqual(waitMs(3_001 - 1_100 + 6))
+    expect(after.details.retryAfterMs).toBeLessThanOrEqual(Math.ceil(waitMs(3_001 - 1_100 + 6)))
   })
 
   test('that are exhausted during an answer do not abort it, and are settled at its end', async () => {
