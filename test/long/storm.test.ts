@@ -2,13 +2,13 @@
  * Twenty tenants use the built-in model for ten minutes: eight polite ones, and twelve that are endless, slow,
  * hostile or gone. The polite ones are measured alone first, with the same load.
  */
-import { fork, spawn } from 'node:child_process'
-import { once, setMaxListeners } from 'node:events'
-import { createInterface } from 'node:readline'
+import { fork } from 'node:child_process'
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { type MeasuredApp, startMeasuredApp } from '../support/measured-app.ts'
 import { residentBytes } from '../support/processes.ts'
 import { randomOf } from '../support/random.ts'
 import { type Outcome, Outcomes, percentile } from './storm/outcomes.ts'
@@ -33,27 +33,14 @@ const hostile = [
   ...['hostileSchema', 'hostileText', 'contextChanger', 'contextChanger', 'leaver', 'leaver'],
 ]
 
-const beside = (file: string): string => fileURLToPath(new URL(file, import.meta.url))
-const app = spawn(process.execPath, [beside('storm/app.mjs'), emptyFolder()], {
-  stdio: ['pipe', 'pipe', 'inherit'],
-})
-let url: string
+const models = emptyFolder()
+let app: MeasuredApp
 
 beforeAll(async () => {
-  const [port] = await once(createInterface({ input: app.stdout }), 'line')
-  url = `http://127.0.0.1:${port}`
+  app = await startMeasuredApp(models)
 })
 
-afterAll(async () => {
-  app.stdin.end()
-  await once(app, 'exit')
-})
-
-const measure = async () =>
-  (await (await fetch(`${url}/measured`)).json()) as {
-    readonly loaded: readonly number[]
-    readonly loopDelayMs: number
-  }
+afterAll(() => app.close())
 
 /** Median of ten samples, one per second, in MB. */
 async function memoryOf(processId: number): Promise<number> {
@@ -67,7 +54,7 @@ async function memoryOf(processId: number): Promise<number> {
 
 /** Resident memory of the app and of the model process. */
 const memory = async (modelProcess: number): Promise<readonly number[]> =>
-  Promise.all([app.pid as number, modelProcess].map(memoryOf))
+  Promise.all([app.processId, modelProcess].map(memoryOf))
 
 /** Runs the polite tenants for a time, and the hostile ones beside them. */
 async function run(hostile: readonly string[], limitMs: number): Promise<Outcomes> {
@@ -75,12 +62,14 @@ async function run(hostile: readonly string[], limitMs: number): Promise<Outcome
   const signal = AbortSignal.timeout(limitMs)
   // Each open call listens.
   setMaxListeners(0, signal)
-  const others = fork(beside('storm/hostile.mjs'), [url, ...hostile], { execArgv: [] })
+  const others = fork(fileURLToPath(new URL('storm/hostile.mjs', import.meta.url)), [app.url, ...hostile], {
+    execArgv: [],
+  })
   others.on('message', ({ kind, outcome }: { kind: string; outcome: Outcome }) => outcomes.add(kind, outcome))
   const random = randomOf(7)
   await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
-      runPoliteTenant({ url, outcomes, signal, random }, `polite-${index}`),
+      runPoliteTenant({ url: app.url, outcomes, signal, random }, `polite-${index}`),
     ),
   )
   const hasFailed = others.exitCode !== null
@@ -94,14 +83,14 @@ test(
   async ({ task }) => {
     await run([], warmUpMs)
     const alone = await run([], aloneMs)
-    const before = await measure()
-    const [modelProcess = 0] = before.loaded
+    const before = await app.measure()
+    const [modelProcess = 0] = before.modelProcesses
     const running = run(hostile, stormMs)
     await delay(warmMs)
     const early = await memory(modelProcess)
     await delay(stormMs - warmMs - 20_000)
     const late = await memory(modelProcess)
-    const after = await measure()
+    const after = await app.measure()
     const storm = await running
 
     const growth = late.map((size, index) => size - (early[index] as number))
@@ -126,7 +115,7 @@ test(
 
     expect([...storm.forbidden]).toEqual([])
     // No crash and no reload.
-    expect(after.loaded).toEqual(before.loaded)
+    expect(after.modelProcesses).toEqual(before.modelProcesses)
     expect(ratio(0.5)).toBeLessThanOrEqual(3)
     expect(ratio(0.99)).toBeLessThanOrEqual(10)
     for (const grown of growth) expect(grown).toBeLessThanOrEqual(50)

@@ -1,5 +1,5 @@
-// An app for the storm, in a child process. The header `x-tenant` names the caller. `/measured` reports the
-// id of the model process and the 99th percentile of the app's event loop delay since the last report, in ms.
+// The app of `measured-app.ts`, in a child process. `/measured` reports the ids of the model processes, and the
+// 99th percentile of the app's event loop delay since the last report, in ms.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
@@ -13,11 +13,11 @@ loopDelay.enable()
 
 const server = express()
   .get('/measured', (_req, res) => {
-    const loaded = llm.loaded().map(({ processId }) => processId)
-    res.json({ loaded, loopDelayMs: loopDelay.percentile(99) / 1e6 })
+    const modelProcesses = llm.loaded().map(({ processId }) => processId)
+    res.json({ modelProcesses, loopDelayMs: loopDelay.percentile(99) / 1e6 })
     loopDelay.reset()
   })
-  .use(llmRouter(llm, { authenticate: (req) => ({ id: req.get('x-tenant') }) }))
+  .use(llmRouter(llm, { authenticate: (req) => ({ id: req.get('x-tenant') ?? 'client' }) }))
   .listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
 // The end of stdin: the parent process has exited, or asks this app to exit.
 process.stdin.on('end', () => llm.close().then(() => process.exit())).resume()
