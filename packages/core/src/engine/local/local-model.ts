@@ -2,61 +2,23 @@
  * One model of an app. The first call starts the model process, or connects to a running one. A call with
  * other load settings replaces the process. After the keep-alive, the app releases the process.
  */
-import { resolve } from 'node:path'
 import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import { unlessAborted } from '../../util/abort.ts'
 import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
-import { identifyProcess, type ProcessIdentity } from './identity.ts'
-import type { LoadConfig } from './ipc/process-config.ts'
-import type { RuntimeDir } from './ipc/runtime-dir.ts'
+import { ExpiryTimer, getKeepAliveMs, toExpiryDate } from './keep-alive.ts'
+import {
+  getReloadDelayMs,
+  type LocalModelSettings,
+  type ResolvedLoad,
+  resolveContextSize,
+  resolveLoad,
+} from './load-settings.ts'
+import type { LoadedProcess, LoadedTask } from './loaded-process.ts'
+import { startProcess } from './start-process.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { LoadGate } from './supervisor/load-gate.ts'
-import { ProcessClient } from './supervisor/process-client.ts'
-
-/** Load settings of the app. A call may override some of them. */
-export interface LocalModelSettings {
-  readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
-  readonly contextSize: number
-  /** How long an unused model stays loaded, in milliseconds. */
-  readonly keepAlive: number | 'forever'
-  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
-  readonly reloadCooldown: number
-  readonly processFile: string
-  readonly runtimeDir: RuntimeDir
-  /** Checks the model file. Throws an `LlmError` `upstream` for a file that would crash the native code. */
-  readonly check: (model: Model) => Promise<void>
-  /** Whether the model is for embedding or reranking. */
-  readonly isPooling: (model: Model) => Promise<boolean>
-  /** Called when the model could not be loaded with all of its settings. */
-  readonly warn: (message: string) => void
-}
-
-export interface LoadedProcess {
-  /** Name under which the model was loaded. Other names may refer to the same weights. */
-  readonly name: string
-  readonly digest: string
-  readonly fingerprint: string
-  readonly contextSize: number
-  readonly process: ProcessClient
-  /** Keep-alive of the last call that set one, in milliseconds. */
-  keepAlive: number | 'forever'
-  /** Time when the load was complete, on the clock of `performance.now()`. */
-  readyAt: number | undefined
-  /** Time when the last breakpoint in the prompt cache expires, in milliseconds since 1970. */
-  cachedUntil: number
-  /** Whether the process is released as soon as it is idle. */
-  isUnwanted: boolean
-}
-
-/** Runs on a loaded model. `loadMs` is how long the call waited for the load. */
-export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>
-
-type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
-
-/** Longest delay of a Node.js timer. */
-const maxTimerMs = 2 ** 31 - 1
 
 export class LocalModel {
   readonly key: string
@@ -65,7 +27,7 @@ export class LocalModel {
   readonly #onIdle: () => void
   readonly #loadGate = new LoadGate()
   #loaded: LoadedProcess | undefined
-  #expiryTimer: NodeJS.Timeout | undefined
+  readonly #expiryTimer = new ExpiryTimer(() => void this.release())
   /** Pending release of the previous process. */
   #releasing: Promise<void> | undefined
   #starting: Promise<LoadedProcess> | undefined
@@ -90,7 +52,7 @@ export class LocalModel {
   }
 
   get isLoaded(): boolean {
-    return this.#loaded !== undefined && !this.#loaded.process.hasEnded
+    return this.#running !== undefined
   }
 
   /** Time when the last call ended, in milliseconds since 1970. While calls run, the current time. */
@@ -99,9 +61,10 @@ export class LocalModel {
   }
 
   get loaded(): LoadedModel | undefined {
-    if (!this.#loaded || !this.isLoaded) return undefined
-    const { name, digest, process } = this.#loaded
-    const expiresAt = toExpiryDate(this.lastUsedAt, getKeepAliveMs(this.#loaded, this.lastUsedAt))
+    const loaded = this.#running
+    if (!loaded) return undefined
+    const { name, digest, process } = loaded
+    const expiresAt = toExpiryDate(this.lastUsedAt, getKeepAliveMs(loaded, this.lastUsedAt))
     const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     return { name, digest, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
@@ -120,17 +83,17 @@ export class LocalModel {
     hasBegun: () => boolean,
   ): Promise<T | undefined> {
     this.#activeCalls++
-    clearTimeout(this.#expiryTimer)
+    this.#expiryTimer.stop()
     try {
       let resolvedLoad: ResolvedLoad | undefined
       const chooseKey = (): string => {
-        const contextSize = this.#resolveContextSize(load)
+        const contextSize = resolveContextSize(load, this.#running, this.#settings)
         // The gate may ask often while the call waits.
         if (resolvedLoad?.contextSize !== contextSize)
-          resolvedLoad = this.#resolveLoad(model, load, contextSize)
+          resolvedLoad = resolveLoad(model, load, contextSize, this.#settings)
         return resolvedLoad.identity.fingerprint
       }
-      const reloadDelayMs = (): number => this.#reloadDelayMs(load)
+      const reloadDelayMs = (): number => getReloadDelayMs(load, this.#running, this.#settings)
       const leaveGate = await this.#loadGate.enter(signal, { chooseKey, reloadDelayMs })
       if (!leaveGate || !resolvedLoad) return undefined
       try {
@@ -159,7 +122,7 @@ export class LocalModel {
 
   /** Releases the process. Also waits for a release that is already in progress. */
   async release(): Promise<void> {
-    clearTimeout(this.#expiryTimer)
+    this.#expiryTimer.stop()
     const releasing = this.#loaded?.process.release()
     this.#loaded = undefined
     if (releasing) this.#releasing = releasing
@@ -170,7 +133,7 @@ export class LocalModel {
   /** Disconnects from the process, which keeps serving other apps. */
   close(): void {
     this.#closed = true
-    clearTimeout(this.#expiryTimer)
+    this.#expiryTimer.stop()
     this.#loaded?.process.close()
     this.#loaded = undefined
     this.#loadGate.pump()
@@ -228,31 +191,6 @@ export class LocalModel {
   }
 
   /**
-   * How long the loaded model must still serve before this call may reload it, in milliseconds. A call without
-   * a context size need not wait: it reloads the model only if another call has loaded a smaller context than
-   * the default.
-   */
-  #reloadDelayMs({ contextSize }: LoadOptions): number {
-    if (contextSize === undefined) return 0
-    const readyAt = this.isLoaded ? this.#loaded?.readyAt : undefined
-    if (readyAt === undefined) return 0
-    return Math.max(0, readyAt + this.#settings.reloadCooldown - performance.now())
-  }
-
-  /**
-   * Returns the context size to load. A call without a size gets the default of the Modelfile or the app, or
-   * the loaded size if that is larger.
-   */
-  #resolveContextSize(load: LoadOptions): number {
-    const loaded = this.isLoaded ? this.#loaded : undefined
-    const { defaultContextSize = this.#settings.contextSize } = load
-    const size = load.contextSize ?? Math.max(defaultContextSize, loaded?.contextSize ?? 0)
-    const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
-    // The model was trained for a smaller context, so it is already loaded at its maximum.
-    return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
-  }
-
-  /**
    * Returns the running process, or starts one. Only the first caller starts it, since all calls inside the
    * gate need the same load settings.
    */
@@ -262,62 +200,37 @@ export class LocalModel {
     signal: AbortSignal,
   ): Promise<LoadedProcess | undefined> {
     const { name, fingerprint } = load.identity
-    if (this.#isRunning(fingerprint)) return this.#loaded
+    const running = this.#findRunning(fingerprint)
+    if (running) return running
     this.#failures.check(fingerprint, model.name)
     // If the process is running, its model file has already passed the check.
     if (!this.#settings.runtimeDir.hasProcess(name)) await this.#settings.check(model)
     // An aborted call must not replace the model that other calls use.
     if (signal.aborted) return undefined
-    this.#starting ??= this.#startProcess(model, load).finally(() => {
+    this.#starting ??= this.#replaceProcess(model, load).finally(() => {
       this.#starting = undefined
     })
     return this.#starting
   }
 
-  async #startProcess(model: Model, { contextSize, identity }: ResolvedLoad): Promise<LoadedProcess> {
-    const { name, fingerprint } = identity
-    if (this.#loaded && this.#isRunning(fingerprint)) return this.#loaded
+  async #replaceProcess(model: Model, load: ResolvedLoad): Promise<LoadedProcess> {
+    const running = this.#findRunning(load.identity.fingerprint)
+    if (running) return running
     await this.release()
     if (this.#closed) throw engineClosed()
-    const { load, keepAlive, processFile, runtimeDir, isPooling, warn } = this.#settings
-    const process = new ProcessClient({
-      file: processFile,
-      runtimeDir,
-      name,
-      config: {
-        modelPath: resolve(model.path),
-        modelName: model.name,
-        fingerprint,
-        contextSize,
-        adapters: model.adapters?.map(({ path, scale, sizeBytes }) => ({
-          path: resolve(path),
-          scale,
-          sizeBytes,
-        })),
-        ...load,
-      },
-      isPooling: () => isPooling(model),
+    this.#loaded = startProcess(model, load, this.#settings, {
       onMemoryWait: () => this.#releaseIfIdle(),
-      onWarning: warn,
+      onReady: () => this.#loadGate.pump(),
     })
-    const loaded: LoadedProcess = {
-      ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
-      ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
-    }
-    this.#loaded = loaded
-    process.ready.then(
-      ({ notes }) => {
-        notes.forEach(warn)
-        loaded.readyAt = performance.now()
-        this.#loadGate.pump()
-      },
-      () => {}, // Each caller handles the error.
-    )
-    return loaded
+    return this.#loaded
   }
 
-  #isRunning(fingerprint: string): boolean {
-    return this.isLoaded && this.#loaded?.fingerprint === fingerprint
+  get #running(): LoadedProcess | undefined {
+    return this.#loaded?.process.hasEnded ? undefined : this.#loaded
+  }
+
+  #findRunning(fingerprint: string): LoadedProcess | undefined {
+    return this.#running?.fingerprint === fingerprint ? this.#running : undefined
   }
 
   #releaseIfIdle(): void {
@@ -328,18 +241,7 @@ export class LocalModel {
     // A load that waits for memory is abandoned when its last caller leaves.
     const keepAlive =
       loaded.isUnwanted || loaded.process.isWaitingForMemory ? 0 : getKeepAliveMs(loaded, Date.now())
-    if (keepAlive !== 'forever') this.#releaseAfter(keepAlive)
-  }
-
-  /** Uses a timer even for 0 ms, so that a queued call can cancel the release. */
-  #releaseAfter(ms: number): void {
-    clearTimeout(this.#expiryTimer)
-    const waitMs = Math.min(ms, maxTimerMs)
-    const onTime = (): void => {
-      if (ms > waitMs) this.#releaseAfter(ms - waitMs)
-      else void this.release()
-    }
-    this.#expiryTimer = setTimeout(onTime, waitMs).unref()
+    if (keepAlive !== 'forever') this.#expiryTimer.start(keepAlive)
   }
 
   /** Each call of an ended process reports the end. Only the first report counts. */
@@ -350,18 +252,6 @@ export class LocalModel {
     if (loaded.process.hasCrashed && !loaded.process.footprint) this.#failures.onLoadCrash(loaded.fingerprint)
     this.#failures.onEnd(loaded.fingerprint)
   }
-
-  #resolveLoad(model: Model, load: LoadOptions, contextSize: number): ResolvedLoad {
-    return { ...load, contextSize, identity: identifyProcess(model, { ...this.#settings.load, contextSize }) }
-  }
 }
 
 export const engineClosed = (): LlmError => new LlmError('overloaded', 'The engine was closed.')
-
-/** A keep-alive of 0 releases the model even when its prompt cache holds state. */
-const getKeepAliveMs = ({ keepAlive, cachedUntil }: LoadedProcess, time: number): number | 'forever' =>
-  keepAlive === 'forever' || keepAlive === 0 ? keepAlive : Math.max(keepAlive, cachedUntil - time)
-
-/** Caps the time at the latest valid `Date`. */
-const toExpiryDate = (time: number, keepAlive: number | 'forever'): Date | 'never' =>
-  keepAlive === 'forever' ? 'never' : new Date(Math.min(time + keepAlive, 8.64e15))

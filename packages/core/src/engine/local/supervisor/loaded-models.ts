@@ -3,7 +3,8 @@
  * the maximum, the least recently used model is evicted after its running calls.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
-import { engineClosed, LocalModel, type LocalModelSettings } from '../local-model.ts'
+import type { LocalModelSettings } from '../load-settings.ts'
+import { engineClosed, LocalModel } from '../local-model.ts'
 import { Failures } from './failures.ts'
 
 interface QueuedUse {

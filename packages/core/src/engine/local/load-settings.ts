@@ -1,0 +1,69 @@
+/** Load settings: those of the app, and those that a call needs. */
+import type { Model } from '../../models/model.ts'
+import type { LoadOptions } from '../request.ts'
+import { identifyProcess, type ProcessIdentity } from './identity.ts'
+import type { LoadConfig } from './ipc/process-config.ts'
+import type { RuntimeDir } from './ipc/runtime-dir.ts'
+import type { LoadedProcess } from './loaded-process.ts'
+
+/** Load settings of the app. A call may override some of them. */
+export interface LocalModelSettings {
+  readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
+  readonly contextSize: number
+  /** How long an unused model stays loaded, in milliseconds. */
+  readonly keepAlive: number | 'forever'
+  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
+  readonly reloadCooldown: number
+  readonly processFile: string
+  readonly runtimeDir: RuntimeDir
+  /** Checks the model file. Throws an `LlmError` `upstream` for a file that would crash the native code. */
+  readonly check: (model: Model) => Promise<void>
+  /** Whether the model is for embedding or reranking. */
+  readonly isPooling: (model: Model) => Promise<boolean>
+  /** Called when the model could not be loaded with all of its settings. */
+  readonly warn: (message: string) => void
+}
+
+/** Load settings of a call, and the process that has them. */
+export type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
+
+export const resolveLoad = (
+  model: Model,
+  load: LoadOptions,
+  contextSize: number,
+  settings: LocalModelSettings,
+): ResolvedLoad => ({
+  ...load,
+  contextSize,
+  identity: identifyProcess(model, { ...settings.load, contextSize }),
+})
+
+/**
+ * Returns the context size to load. A call without a size gets the default of the Modelfile or the app, or
+ * the loaded size if that is larger.
+ */
+export function resolveContextSize(
+  load: LoadOptions,
+  loaded: LoadedProcess | undefined,
+  settings: LocalModelSettings,
+): number {
+  const { defaultContextSize = settings.contextSize } = load
+  const size = load.contextSize ?? Math.max(defaultContextSize, loaded?.contextSize ?? 0)
+  const actual = loaded?.process.footprint?.contextSize ?? Number.POSITIVE_INFINITY
+  // The model was trained for a smaller context, so it is already loaded at its maximum.
+  return loaded && actual < loaded.contextSize && actual <= size ? loaded.contextSize : size
+}
+
+/**
+ * How long the loaded model must still serve before this call may reload it, in milliseconds. A call without
+ * a context size need not wait: it reloads the model only if another call has loaded a smaller context than
+ * the default.
+ */
+export function getReloadDelayMs(
+  { contextSize }: LoadOptions,
+  loaded: LoadedProcess | undefined,
+  settings: LocalModelSettings,
+): number {
+  if (contextSize === undefined || loaded?.readyAt === undefined) return 0
+  return Math.max(0, loaded.readyAt + settings.reloadCooldown - performance.now())
+}

@@ -1,0 +1,22 @@
+/** A model process, and what the app remembers about it. */
+import type { ProcessClient } from './supervisor/process-client.ts'
+
+export interface LoadedProcess {
+  /** Name under which the model was loaded. Other names may refer to the same weights. */
+  readonly name: string
+  readonly digest: string
+  readonly fingerprint: string
+  readonly contextSize: number
+  readonly process: ProcessClient
+  /** Keep-alive of the last call that set one, in milliseconds. */
+  keepAlive: number | 'forever'
+  /** Time when the load was complete, on the clock of `performance.now()`. */
+  readyAt: number | undefined
+  /** Time when the last breakpoint in the prompt cache expires, in milliseconds since 1970. */
+  cachedUntil: number
+  /** Whether the process is released as soon as it is idle. */
+  isUnwanted: boolean
+}
+
+/** Runs on a loaded model. `loadMs` is how long the call waited for the load. */
+export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>

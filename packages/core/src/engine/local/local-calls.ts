@@ -1,0 +1,126 @@
+/**
+ * Runs the calls of the local engine. Each call counts against a cap, then waits until its model is loaded as it
+ * needs it.
+ */
+import { createHash } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
+import { LlmError } from '../../errors.ts'
+import type { Model } from '../../models/model.ts'
+import type { ModelStore } from '../../models/store.ts'
+import type { EngineCall } from '../engine.ts'
+import type { LoadOptions } from '../request.ts'
+import { isContextDenied, nameDeniedContext } from './denied-context.ts'
+import { weightsKeyOf } from './identity.ts'
+import type { LoadedProcess, LoadedTask } from './loaded-process.ts'
+import { CallCap } from './supervisor/call-cap.ts'
+import type { LoadedModels } from './supervisor/loaded-models.ts'
+
+export type ModelsOnDisk = Pick<ModelStore, 'get' | 'check' | 'details'>
+
+/** The fields that all requests share. */
+export interface LoadableRequest {
+  readonly model: string
+  readonly load?: LoadOptions
+}
+
+interface TaskInput {
+  readonly loaded: LoadedProcess
+  /** How long the call waited for the load. */
+  readonly loadMs: number
+  /** The call, with a tenant that is unique among all apps. */
+  readonly call: EngineCall
+  /** The context size that the caller asked for but may not choose. Set if the loaded context is smaller. */
+  readonly deniedContextSize?: number
+}
+
+/** Runs on a loaded model. */
+export type EngineTask<T> = (input: TaskInput) => Promise<T>
+
+interface LocalCall<T> {
+  readonly request: LoadableRequest
+  readonly call: EngineCall
+  /** Length of the prompt, in characters. */
+  readonly size: number
+  readonly task: EngineTask<T>
+  /** Whether the call has emitted output, so that it cannot be repeated. @default never */
+  readonly hasBegun?: () => boolean
+  /** Whether the call only uses the tokenizer. @default false */
+  readonly isTokenizerOnly?: boolean
+}
+
+interface LocalCallLimits {
+  readonly maxCalls: number
+  readonly maxPromptCharacters: number
+  readonly maxContextSize: number
+}
+
+export class LocalCalls {
+  readonly #models: ModelsOnDisk
+  readonly #loaded: LoadedModels
+  readonly #callCap: CallCap
+  /** Cap of the calls that only use the tokenizer, so that they cannot take the room of all others. */
+  readonly #tokenizerCallCap: CallCap
+  readonly #maxContextSize: number
+
+  constructor(models: ModelsOnDisk, loaded: LoadedModels, limits: LocalCallLimits) {
+    this.#models = models
+    this.#loaded = loaded
+    this.#callCap = new CallCap(limits)
+    this.#tokenizerCallCap = new CallCap(limits)
+    this.#maxContextSize = limits.maxContextSize
+  }
+
+  /** Runs the task when the model is loaded. Resolves with `undefined` if the signal aborts first. */
+  async run<T>({
+    request,
+    call,
+    size,
+    task,
+    hasBegun = () => false,
+    isTokenizerOnly = false,
+  }: LocalCall<T>): Promise<T | undefined> {
+    const { model: resolvedModel, signal, tenant = '' } = call
+    // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
+    setMaxListeners(0, signal)
+    const { load = {} } = request
+    const { contextSize = load.defaultContextSize ?? 0 } = load
+    if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
+    const model = resolvedModel ?? (await this.#models.get(request.model))
+    const loadedTask = this.#toLoadedTask(task, call, model)
+    const cap = isTokenizerOnly ? this.#tokenizerCallCap : this.#callCap
+    return cap.run(tenant, size, () =>
+      this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
+        localModel.use(model, load, signal, loadedTask, hasBegun),
+      ),
+    )
+  }
+
+  #toLoadedTask<T>(task: EngineTask<T>, call: EngineCall, model: Model): LoadedTask<T> {
+    const { requestedContextSize } = call
+    const scopedCall = { ...call, tenant: scopeTenant(call) }
+    return async (loaded, loadMs) => {
+      const input = { loaded, loadMs, call: scopedCall }
+      if (requestedContextSize === undefined) return task(input)
+      const isDenied = await isContextDenied(model, requestedContextSize, loaded, this.#models)
+      if (!isDenied) return task(input)
+      return task({ ...input, deniedContextSize: requestedContextSize }).catch((cause: unknown) => {
+        throw nameDeniedContext(cause, requestedContextSize)
+      })
+    }
+  }
+}
+
+const contextTooLarge = (requested: number, max: number): LlmError =>
+  new LlmError('invalid_request', `A context of ${requested} tokens exceeds the limit of ${max} tokens.`, {
+    param: 'contextSize',
+  })
+
+/**
+ * Adds an id of the app to the tenant, since apps share model processes but not cached prompts. All processes
+ * that run the same script count as one app.
+ */
+const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
+const appId = createHash('sha256')
+  .update(process.argv[1] ?? process.cwd())
+  .digest('hex')
+  .slice(0, 12)

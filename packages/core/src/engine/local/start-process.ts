@@ -1,0 +1,55 @@
+/** Starts the process of a model, or connects to a running one. */
+import { resolve } from 'node:path'
+import type { Model } from '../../models/model.ts'
+import type { LocalModelSettings, ResolvedLoad } from './load-settings.ts'
+import type { LoadedProcess } from './loaded-process.ts'
+import { ProcessClient } from './supervisor/process-client.ts'
+
+interface StartHandlers {
+  /** Called when the load waits for memory. */
+  readonly onMemoryWait: () => void
+  readonly onReady: () => void
+}
+
+export function startProcess(
+  model: Model,
+  { contextSize, identity }: ResolvedLoad,
+  settings: LocalModelSettings,
+  { onMemoryWait, onReady }: StartHandlers,
+): LoadedProcess {
+  const { name, fingerprint } = identity
+  const { load, keepAlive, processFile, runtimeDir, isPooling, warn } = settings
+  const process = new ProcessClient({
+    file: processFile,
+    runtimeDir,
+    name,
+    config: {
+      modelPath: resolve(model.path),
+      modelName: model.name,
+      fingerprint,
+      contextSize,
+      adapters: model.adapters?.map(({ path, scale, sizeBytes }) => ({
+        path: resolve(path),
+        scale,
+        sizeBytes,
+      })),
+      ...load,
+    },
+    isPooling: () => isPooling(model),
+    onMemoryWait,
+    onWarning: warn,
+  })
+  const loaded: LoadedProcess = {
+    ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
+    ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
+  }
+  process.ready.then(
+    ({ notes }) => {
+      notes.forEach(warn)
+      loaded.readyAt = performance.now()
+      onReady()
+    },
+    () => {}, // Each caller handles the error.
+  )
+  return loaded
+}
