@@ -5,19 +5,21 @@ import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 
-const [models] = process.argv.slice(2)
+const [models, socketPath] = process.argv.slice(2)
 const llm = await createLlm({ models, auth: 'host' })
 await llm.load('tiny')
 const loopDelay = monitorEventLoopDelay({ resolution: 1 })
 loopDelay.enable()
 
-const server = express()
+const app = express()
   .get('/measured', (_req, res) => {
     const modelProcesses = llm.loaded().map(({ processId }) => processId)
     res.json({ modelProcesses, loopDelayMs: loopDelay.percentile(99) / 1e6 })
     loopDelay.reset()
   })
   .use(llmRouter(llm, { authenticate: (req) => ({ id: req.get('x-tenant') ?? 'client' }) }))
-  .listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))
+const server = app.listen(0, '127.0.0.1', () => {
+  app.listen(socketPath, () => process.stdout.write(`${server.address().port}\n`))
+})
 // The end of stdin: the parent process has exited, or asks this app to exit.
 process.stdin.on('end', () => llm.close().then(() => process.exit())).resume()

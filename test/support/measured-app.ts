@@ -1,6 +1,7 @@
 /** An app in a child process, so that the work of clients in the test's own process is not measured. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
@@ -13,6 +14,8 @@ interface Measurement {
 
 export interface MeasuredApp {
   readonly url: string
+  /** Unix socket of the same app. It buffers little, while a TCP connection of one machine buffers whole answers. */
+  readonly socketPath: string
   readonly processId: number
   measure(): Promise<Measurement>
   /** Resolves when the app has exited. */
@@ -24,13 +27,14 @@ export interface MeasuredApp {
  * @param models folder of the models
  */
 export async function startMeasuredApp(models: string): Promise<MeasuredApp> {
-  const app = spawn(process.execPath, [fileURLToPath(new URL('measured-app.mjs', import.meta.url)), models], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
+  const file = fileURLToPath(new URL('measured-app.mjs', import.meta.url))
+  const socketPath = join(models, 'app.sock')
+  const app = spawn(process.execPath, [file, models, socketPath], { stdio: ['pipe', 'pipe', 'inherit'] })
   const [port] = await Promise.race([once(createInterface({ input: app.stdout }), 'line'), failedStart(app)])
   const url = `http://127.0.0.1:${port}`
   return {
     url,
+    socketPath,
     processId: app.pid as number,
     measure: async () => (await (await fetch(`${url}/measured`)).json()) as Measurement,
     close: async () => {

@@ -5,7 +5,7 @@ import { connect } from 'node:net'
 import { setPriority } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 
-const [url, ...kinds] = process.argv.slice(2)
+const [url, socketPath, ...kinds] = process.argv.slice(2)
 /** How long a slow client keeps a connection, in milliseconds. */
 const patienceMs = 90_000
 /** Pause after a failed call, in milliseconds. Hostile tenants ignore `retry-after`. */
@@ -19,18 +19,22 @@ const story = { model: 'tiny', messages: say('Tell me a story.'), stream: true, 
 const times = (count, make) => Array.from({ length: count }, (_, index) => make(index))
 const report = (kind, outcome) => process.send({ kind, outcome })
 
-/** Sends a request, and passes the response to `read`. Resolves with whether it succeeded. */
-async function send(kind, name, path, body, { read = (response) => response.text(), signal } = {}) {
+/**
+ * Sends a request, and passes the response to `read`. Reports the error, or else `did`: what the tenant has done.
+ * Resolves with whether the request succeeded.
+ */
+async function send(kind, name, path, body, did, { read = (response) => response.text(), signal } = {}) {
   try {
     const headers = { 'content-type': 'application/json', 'x-tenant': name }
     const response = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body), signal })
     const retryAfter = response.headers.has('retry-after')
     const text = await read(response)
-    report(kind, { status: response.status, retryAfter, body: response.ok ? '' : text })
+    report(kind, response.ok ? { did } : { status: response.status, retryAfter, body: text })
     return response.ok
   } catch (error) {
-    if (!signal?.aborted) report(kind, { closed: String(error) })
-    return signal?.aborted === true
+    const hasLeft = signal?.aborted === true
+    report(kind, hasLeft ? { did: 'left before the first token' } : { closed: String(error) })
+    return hasLeft
   }
 }
 
@@ -43,10 +47,9 @@ function loops(count, work) {
   return Promise.all(times(count, loop))
 }
 
-/** Opens a connection, sends a request, and calls `work` at intervals until the connection has closed. */
-async function useSocket(kind, name, { length, body = '', intervalMs }, work) {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ host: hostname, port: Number(port) })
+/** Opens a connection and sends the head of a request, and its body if there is one. */
+function openRequest(address, name, length, body = '') {
+  const socket = connect(address)
   socket.on('error', () => {}).on('end', () => socket.destroy())
   const head = [
     `POST ${chatPath} HTTP/1.1`,
@@ -55,16 +58,23 @@ async function useSocket(kind, name, { length, body = '', intervalMs }, work) {
     `content-length: ${length}`,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  return socket
+}
+
+/** Calls `work` at intervals until the connection has closed, but not for longer than `patienceMs`. */
+async function useSlowly(socket, intervalMs, work) {
   const until = performance.now() + patienceMs
-  let text = ''
   while (!socket.destroyed && performance.now() < until) {
-    text += work(socket, text) ?? ''
+    work()
     await pause(intervalMs)
   }
-  socket.destroy()
+}
+
+/** Reports the error of a response, or `did`. */
+function reportResponse(kind, text, did) {
   const status = Number(text.slice(9, 12))
-  if (text) report(kind, { status, retryAfter: /^retry-after:/im.test(text), body: status < 400 ? '' : text })
-  return true
+  const retryAfter = /^retry-after:/im.test(text)
+  report(kind, status >= 400 ? { status, retryAfter, body: text } : { did })
 }
 
 const hostileSchemas = [
@@ -87,28 +97,63 @@ const hostileTexts = [
 
 const tenants = {
   /** Four answers at a time that end only with the context. */
-  endless: (name) => loops(4, () => send('endless', name, chatPath, { ...story, max_tokens: 100_000 })),
+  endless: (name) =>
+    loops(4, () => {
+      const read = async (response) => {
+        if (!response.ok) return response.text()
+        let events = 0
+        for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+          events += piece.split('\n\n').length - 1
+          if (events >= 250) report('endless', { did: 'streamed 250 events' })
+          events %= 250
+        }
+      }
+      const body = { ...story, max_tokens: 100_000 }
+      return send('endless', name, chatPath, body, 'filled the context', { read })
+    }),
 
-  /** Sixteen streams. Half of them read a few bytes per second, the others read nothing after the headers. */
+  /**
+   * Sixteen streams with large events. Half of them read a few bytes per second, the others read nothing after
+   * the headers.
+   */
   slowReader: (name) =>
-    loops(16, (index) => {
-      const body = JSON.stringify({ ...story, max_tokens: 1_000 })
-      const mayRead = (text) => index % 2 === 0 || text === ''
-      return useSocket('slow reader', name, { length: body.length, body, intervalMs: 500 }, (socket, text) =>
-        mayRead(text) ? socket.read(32) : '',
-      )
+    loops(16, async (index) => {
+      const mayRead = index % 2 === 0
+      const body = JSON.stringify({ ...story, max_tokens: 100_000, logprobs: true, top_logprobs: 20 })
+      const socket = openRequest({ path: socketPath }, name, body.length, body)
+      let text = ''
+      await useSlowly(socket, 500, () => {
+        if (mayRead || text === '') text += socket.read(32) ?? ''
+      })
+      // Only a socket that is read notices that the server has closed it.
+      socket.on('data', (rest) => {
+        text += rest
+      })
+      await pause(1_000)
+      const wasSent = text.includes('"content":"')
+      const isWhole = text.includes('data: [DONE]')
+      const did = mayRead ? 'read slowly' : 'stopped reading'
+      const end = isWhole ? ', got a whole answer' : socket.destroyed ? ', was disconnected' : ''
+      reportResponse('slow reader', text, wasSent ? did + end : 'waited')
+      socket.destroy()
+      return true
     }),
 
   /** Sixteen requests that send a body of 1 MB with 100 bytes per second. */
   slowWriter: (name) =>
-    loops(16, () =>
-      useSocket('slow writer', name, { length: 1_000_000, intervalMs: 1_000 }, (socket) => {
-        const answer = socket.read()
-        if (answer) socket.destroy()
-        else socket.write(' '.repeat(100))
-        return answer
-      }),
-    ),
+    loops(16, async () => {
+      const socket = openRequest({ host: '127.0.0.1', port: new URL(url).port }, name, 1_000_000)
+      let text = ''
+      await useSlowly(socket, 1_000, () => {
+        text += socket.read() ?? ''
+        if (text === '') socket.write(' '.repeat(100))
+        else socket.destroy()
+      })
+      const did = socket.destroyed ? 'was disconnected' : 'sent slowly'
+      reportResponse('slow writer', text, did)
+      socket.destroy()
+      return true
+    }),
 
   /** Schemas that are costly to compile. */
   hostileSchema: (name) =>
@@ -116,15 +161,16 @@ const tenants = {
       const schema = hostileSchemas[index % hostileSchemas.length]
       const format = { type: 'json_schema', json_schema: { name: 'x', schema } }
       const body = { model: 'tiny', messages: say('Hello'), max_tokens: 20, response_format: format }
-      return send('hostile schema', name, chatPath, body)
+      return send('hostile schema', name, chatPath, body, 'answered')
     }),
 
   /** Long and odd texts, to answer and to count. */
   hostileText: (name) =>
     loops(4, (index) => {
       const messages = say(hostileTexts[index % hostileTexts.length])
-      const path = index % 3 === 0 ? chatPath : '/v1/messages/count_tokens'
-      return send('hostile text', name, path, { model: 'tiny', messages })
+      const isCounted = index % 3 !== 0
+      const path = isCounted ? '/v1/messages/count_tokens' : chatPath
+      return send('hostile text', name, path, { model: 'tiny', messages }, isCounted ? 'counted' : 'answered')
     }),
 
   /** Another context size and keep-alive in each call. */
@@ -132,7 +178,7 @@ const tenants = {
     loops(4, (index) => {
       const options = { num_ctx: 256 + 256 * (index % 8), num_batch: 64 + (index % 3), num_predict: 5 }
       const body = { model: 'tiny', messages: say('Hello'), stream: false, keep_alive: 0, options }
-      return send('context changer', name, '/api/chat', body)
+      return send('context changer', name, '/api/chat', body, 'answered')
     }),
 
   /** Eight streams at a time that the client leaves, half of them before the first token. */
@@ -146,7 +192,8 @@ const tenants = {
         leave.abort()
       }
       const messages = say(`Box ${index} is red. Box ${index * 7} is blue. Hello, what can you do?`)
-      await send('leaver', name, chatPath, { ...story, messages }, { read, signal: leave.signal })
+      const { signal } = leave
+      await send('leaver', name, chatPath, { ...story, messages }, 'left during the answer', { read, signal })
       await pause(20)
       return true
     }),
