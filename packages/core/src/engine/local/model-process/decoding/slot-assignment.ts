@@ -47,7 +47,7 @@ export function selectNextPrompt(
   queue: readonly QueuedPrompt[],
   shares: SlotShares,
 ): QueuedPrompt | undefined {
-  const ready = queue.filter((prompt) => isReady(prompt) && mayTakeSlot(prompt.job, shares))
+  const ready = queue.filter((prompt) => isReady(prompt) && canTakeSlot(prompt.job, shares))
   const foreground = ready.filter(({ job }) => !job.background)
   const candidates = foreground.length > 0 ? foreground : ready
   const counts = countRunning(shares.running)
@@ -113,13 +113,15 @@ function listAhead(
 export const hasOutput = ({ suspended }: QueuedPrompt): boolean => suspended?.lastToken !== undefined
 
 /**
- * Whether a slot remains for other tenants. Sequences that cannot give up their slots may not take the last
- * one.
+ * Whether enough slots remain without this job. Of several slots, sequences that cannot give up theirs leave one to
+ * all others, and those of one tenant leave another one to those of another tenant. Foreground prompts do not wait
+ * for background sequences, which may be paused.
  */
-function mayTakeSlot(job: GenerationJob, { running, slotCount, canSuspend }: SlotShares): boolean {
+function canTakeSlot(job: GenerationJob, { running, slotCount, canSuspend }: SlotShares): boolean {
   if (slotCount === 1 || canSuspend(job)) return true
-  const kept = running.filter((one) => one.job.tenant === job.tenant && !canSuspend(one.job))
-  return kept.length < slotCount - 1
+  const kept = running.filter((one) => !canSuspend(one.job) && (job.background || !one.job.background))
+  const own = kept.filter((one) => one.job.tenant === job.tenant)
+  return kept.length < slotCount - 1 && own.length < Math.max(1, slotCount - 2)
 }
 
 /** Number of running sequences by tenant. */

@@ -449,7 +449,7 @@ test('switches between answers take at most a quarter of the time, even if a sta
 
 describe('decode steps', () => {
   test('that only one tenant needs do not slow another tenant', async () => {
-    const { ask, runFor } = createWorld()
+    const { ask, runFor } = createWorld({ budgetBytes })
     // Answers with a seed share no step.
     const greedy = [1, 2, 3].map(() => ask('ann', { isDeterministic: true }))
     const other = ask('ben')
@@ -593,20 +593,49 @@ test('a prompt is saved at its breakpoint and continues, although slots change h
 })
 
 describe('if states cannot be saved', () => {
-  test('answers with a seed leave a slot for other tenants', async () => {
+  const seeded = { isDeterministic: true } as const
+
+  test('answers with a seed of one tenant leave a slot for those of another tenant', async () => {
     const { decoder, ask, when, runFor } = createWorld()
-    for (let call = 0; call < 6; call++) ask('ann', { isDeterministic: true })
+    for (let call = 0; call < 6; call++) ask('ann', seeded)
     let other: Answer | undefined
     when(1_000, () => {
-      other = ask('ben', { isDeterministic: true })
+      other = ask('ben', seeded)
     })
 
     await runFor(5_000)
 
     const sequences = (steps: FakeDecoder['steps']) =>
       new Set(steps.flat().map(([sequence]) => sequence)).size
-    expect(sequences(decoder.steps.slice(0, 45))).toBe(3)
+    expect(sequences(decoder.steps.slice(0, 45))).toBe(2)
     expect(other?.at[0]).toBeLessThanOrEqual(11_000 + 8 * stepMs)
+  })
+
+  test.each([2, 3, 4])('answers with a seed of several tenants leave one of %i slots', async (slots) => {
+    const { ask, when, runFor } = createWorld({ sequenceCount: slots })
+    for (const tenant of ['ann', 'ben', 'cleo']) for (let call = 0; call < 4; call++) ask(tenant, seeded)
+    const others: Answer[] = []
+    when(1_000, () => others.push(ask('dan'), ask('eve')))
+
+    await runFor(5_000)
+
+    for (const { at } of others) {
+      expect(at[0]).toBeLessThanOrEqual(11_000 + sliceMs)
+      expect(at.length).toBeGreaterThan(10)
+    }
+  })
+
+  test('an answer with a seed does not wait for background answers with a seed', async () => {
+    const { ask, when, runFor } = createWorld({ sequenceCount: 2 })
+    ask('ann', { ...seeded, background: true })
+    let foreground: Answer | undefined
+    when(1_000, () => {
+      foreground = ask('ben', seeded)
+    })
+
+    await runFor(5_000)
+
+    expect(foreground?.at[0]).toBeLessThanOrEqual(11_000 + 4 * stepMs)
   })
 
   test('a full disk stops no answer: those with a seed keep their slots', async () => {
