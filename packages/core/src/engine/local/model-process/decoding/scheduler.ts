@@ -36,7 +36,7 @@ const heartbeatMs = 1_000
 /** Duration of a prefill step, in ms, up to which decoding may wait for another one. */
 const quickChunkMs = 30
 
-/** How long decoding may wait for short prompts, so that they join the same batch. */
+/** How long the second token of an answer may wait for short prompts, so that they join the same batch. */
 const maxDecodePauseMs = 1_000
 
 export class Scheduler implements Runner {
@@ -153,19 +153,23 @@ export class Scheduler implements Runner {
   }
 
   /**
-   * Whether short prompts are evaluated before decoding continues. Their sequences then join the decode
-   * batch, and a larger batch costs little more. Sequences of other tenants do not wait for that.
+   * Whether short prompts are evaluated before decoding begins, so that prompts that arrive together decode in one
+   * batch: a larger batch costs little more. Sequences that have decoded do not wait for that, since one short
+   * prompt after the other would stop them. Nor do sequences of other tenants.
    */
   get #prefersPrefill(): boolean {
     const { chunkSize } = this.#decoder
     const active = this.#active
     const decoding = active.filter(({ lastToken }) => lastToken !== undefined)
+    const hasBegun = decoding.some(({ sampledCount }) => sampledCount > 1)
     const firstSampledAt = Math.min(...decoding.map(({ sampledAt }) => sampledAt))
     const isWithinPause = performance.now() - firstSampledAt < maxDecodePauseMs
     const delaysOthers = ({ job }: RunningSequence): boolean =>
       decoding.some((other) => other.job.tenant !== job.tenant)
     return (
-      isWithinPause && active.some((running) => isShortPrefill(running, chunkSize) && !delaysOthers(running))
+      !hasBegun &&
+      isWithinPause &&
+      active.some((running) => isShortPrefill(running, chunkSize) && !delaysOthers(running))
     )
   }
 

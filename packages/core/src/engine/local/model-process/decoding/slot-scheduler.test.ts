@@ -485,15 +485,23 @@ describe('decode steps', () => {
     expect(fullShare(decoder.steps)).toBeGreaterThan(0.8)
   })
 
-  test('are not delayed by short prompts of another tenant', async () => {
-    const { ask, runFor } = createWorld({ sequenceCount: 2 })
+  test.each(['another', 'the same'])('are not delayed by short prompts of %s tenant', async (tenant) => {
+    const { ask, when, runFor } = createWorld()
     const stream = ask('ben')
-    for (let call = 0; call < 400; call++) ask('ann', { prompt: prompt(8, 1_000), maxTokens: 1 })
+    const others: Answer[] = []
+    when(500, () => {
+      for (let call = 0; call < 400; call++)
+        others.push(
+          ask(tenant === 'another' ? 'ann' : 'ben', { prompt: prompt(8, 1_000 * call), maxTokens: 1 }),
+        )
+    })
     const from = now
 
     await runFor(5_000)
 
     expect(longestGap(stream, from, from + 5_000)).toBeLessThanOrEqual(3 * stepMs)
+    // Every second step evaluates a prompt.
+    expect(others.filter(({ at }) => at.length > 0).length * stepMs).toBeGreaterThan(2_000)
   })
 })
 
