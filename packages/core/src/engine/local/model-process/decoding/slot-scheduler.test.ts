@@ -424,7 +424,7 @@ describe('tenants that share one slot', () => {
   })
 })
 
-test('switches between answers take at most a quarter of the time, even if a state takes long to save', async () => {
+test('switches for answers that continue take at most a quarter of the time, even if a state takes long to save', async () => {
   const { decoder, ask, when, runFor } = createWorld({ budgetBytes })
   const { save } = decoder
   let savingMs = 0
