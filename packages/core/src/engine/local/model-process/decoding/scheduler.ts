@@ -146,7 +146,7 @@ export class Scheduler implements Runner {
   /** Saves one state. Further sequences at save points wait, so that others decode between two saves. */
   async #saveNext(): Promise<void> {
     const next = this.#slots.ready.find((running) => !running.job.signal.aborted && this.#isUnsaved(running))
-    if (!next || !this.#slots.mayTransfer) return
+    if (!next || !this.#slots.canTransfer) return
     next.savedLength = next.slot.tokens.length
     await this.#cache.save(next.job, next.slot, next.plan)
     this.#progress.steps++

@@ -31,8 +31,8 @@ export interface SlotShares {
    * wait.
    */
   readonly turnLeadMs: number
-  /** Whether sequences may now give up slots for others that continue. */
-  readonly mayContinue: boolean
+  /** Whether a sequence may now give up its slot to one that continues. */
+  readonly canEndTurn: boolean
   /** Whether a sequence of the job can give up its slot at any time. */
   canSuspend(job: GenerationJob): boolean
 }
@@ -71,7 +71,7 @@ export function listVictims(next: QueuedPrompt, shares: SlotShares): readonly Ru
     ? []
     : preemptible.filter((running) => running.job.background || isPaused(running))
   if (yielding.length > 0) return yielding
-  if (hasOutput(next) && !shares.mayContinue) return []
+  if (hasOutput(next) && !shares.canEndTurn) return []
   return listAhead(next, preemptible, shares)
 }
 

@@ -93,7 +93,7 @@ export class SlotScheduler {
    * Whether a state may be saved or loaded, which stops all sequences: each that decodes has taken a step since
    * the last time. A sequence that shares a long round with other tenants may miss it.
    */
-  get mayTransfer(): boolean {
+  get canTransfer(): boolean {
     const { transferredAt } = this.#cache
     const hadRound = this.decodedAt > transferredAt && performance.now() - transferredAt >= transferPauseMs
     return (
@@ -171,13 +171,13 @@ export class SlotScheduler {
       slotCount: sequenceCount,
       promptLeadMs: clamp(pausePerSwitch * switchMs, promptLeadsMs),
       turnLeadMs: clamp(turnMs, turnLeadsMs),
-      mayContinue: performance.now() - this.#switchedAt >= pausePerSwitch * switchMs,
+      canEndTurn: performance.now() - this.#switchedAt >= pausePerSwitch * switchMs,
       canSuspend: (job) => this.#cache.canSuspend(job),
     }
   }
 
   async #assignSlots(): Promise<void> {
-    while (this.mayTransfer) {
+    while (this.canTransfer) {
       const next = selectNextPrompt(this.#queue, this.#shares)
       if (!next) return
       if (await this.#tryStart(next)) continue
