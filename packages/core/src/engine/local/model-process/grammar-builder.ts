@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
+import { unlessAborted } from '../../../util/abort.ts'
 import { fromWireError, type WireError } from '../ipc/wire-error.ts'
 import type { StepCounter } from './model.ts'
 import { BoundedWorker } from './workers/bounded-worker.ts'
@@ -25,10 +26,12 @@ interface BuiltGrammar {
 }
 export type GrammarResult = BuiltGrammar | { readonly error: WireError }
 
-/** Builds the grammars of all tenants in turn. */
+/** Builds the grammars of all tenants in turn. Equal grammars of one tenant are built once. */
 export class GrammarBuilder {
   readonly #pool: WorkerPool<OutputConstraint, GrammarResult>
   readonly #built = new LRUCache<string, BuiltGrammar>({ max: maxCachedGrammars })
+  /** Grammars that are queued or built now. The promises never reject. */
+  readonly #running = new Map<string, Promise<GrammarResult | undefined>>()
 
   /** @param progress counts grammars */
   constructor(
@@ -49,14 +52,42 @@ export class GrammarBuilder {
    */
   async build(constraint: OutputConstraint, budget: CpuBudget): Promise<string | undefined> {
     const key = createHash('sha256').update(JSON.stringify(constraint)).digest('base64')
-    const cached = this.#built.get(key)
-    if (cached) return cached.source
-    const result = await this.#pool.run(constraint, budget)
-    if (!result) return undefined
-    if ('error' in result) throw fromWireError(result.error)
-    this.#built.set(key, result)
-    return result.source
+    // Tenants do not share a running build, or one would wait until the other's turn comes.
+    const runningKey = JSON.stringify([key, budget.tenant, budget.background])
+    for (;;) {
+      const cached = this.#built.get(key)
+      if (cached) return cached.source
+      const running = this.#running.get(runningKey)
+      if (!running) return toSource(await this.#start(constraint, budget, key, runningKey))
+      const result = await unlessAborted(running, budget.signal)
+      if (result || budget.signal.aborted) return toSource(result)
+      // The other call was aborted or exceeded a limit, so this call needs a build of its own.
+    }
   }
+
+  #start(
+    constraint: OutputConstraint,
+    budget: CpuBudget,
+    key: string,
+    runningKey: string,
+  ): Promise<GrammarResult | undefined> {
+    const running = this.#pool
+      .run(constraint, budget)
+      .then((result) => {
+        if (result && !('error' in result)) this.#built.set(key, result)
+        return result
+      })
+      .finally(() => this.#running.delete(runningKey))
+    const shared = running.catch(() => undefined)
+    this.#running.set(runningKey, shared)
+    return running
+  }
+}
+
+function toSource(result: GrammarResult | undefined): string | undefined {
+  if (!result) return undefined
+  if ('error' in result) throw fromWireError(result.error)
+  return result.source
 }
 
 const createThread = (isFirst: boolean): PoolWorker<OutputConstraint, GrammarResult> =>
