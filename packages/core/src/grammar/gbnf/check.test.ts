@@ -81,3 +81,14 @@ test('a long chain of rules nested at their beginning is rejected, in either ord
   expect(() => checkGrammar(source.join('\n'))).toThrow('rules are nested at their beginning')
   expect(() => checkGrammar(source.reverse().join('\n'))).toThrow('rules are nested at their beginning')
 })
+
+test('many beginnings are rejected if many rules are nested there', () => {
+  const grammarOf = (depth: number): string => {
+    const rules = Array.from({ length: depth }, (_, at) => `r${at} ::= r${at + 1} "x"`)
+    const words = Array.from({ length: 500 }, (_, index) => `"${index}"`)
+    return ['root ::= r0', ...rules, `r${depth} ::= ${words.join(' | ')}`].join('\n')
+  }
+
+  expect(() => checkGrammar(grammarOf(30))).not.toThrow()
+  expect(() => checkGrammar(grammarOf(300))).toThrow('can begin in 500 ways')
+})

@@ -28,6 +28,11 @@ export const checkLimits = {
    * matches each alternative with every token of the vocabulary.
    */
   ways: 1_000,
+  /**
+   * Maximum product of the number of alternatives and the depth. It bounds the elements of the stacks with which
+   * llama.cpp begins a rule, and llama.cpp compares each new stack with all others.
+   */
+  stackElements: 20_000,
   /** Maximum number of consecutive optional parts. Each part can double the number of parses. */
   optionals: 12,
 } as const
@@ -105,6 +110,11 @@ const deepen = ({ ways, chain }: FirstSetSize): FirstSetSize => ({ ways, chain: 
 const tooDeep = (): LlmError =>
   invalidGrammar(`more than ${checkLimits.chain} groups and rules are nested at their beginning`)
 
+const tooManyDeepWays = (name: string, { ways, chain }: FirstSetSize): LlmError =>
+  invalidGrammar(
+    `${name} can begin in ${ways} ways, and ${chain} groups and rules are nested at its beginning. The limit of the product is ${checkLimits.stackElements}`,
+  )
+
 /** Measures the first sets of all rules, depth first. Caches the size per rule. */
 class FirstSetChecker {
   readonly #rules: Rules
@@ -131,6 +141,7 @@ class FirstSetChecker {
     if (size.ways > checkLimits.ways)
       throw invalidGrammar(`${name} can begin in more than ${checkLimits.ways} ways`)
     if (size.chain > checkLimits.chain) throw tooDeep()
+    if (size.ways * size.chain > checkLimits.stackElements) throw tooManyDeepWays(name, size)
     this.#inProgress.delete(name)
     this.#known.set(name, size)
     return size

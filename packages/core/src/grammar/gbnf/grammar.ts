@@ -26,7 +26,7 @@ const blockSize = 1_000
 
 export const grammarLimits = {
   rules: 10_000,
-  /** Maximum number of grammar elements in llama.cpp, which copies all of them for each request. */
+  /** Maximum number of grammar elements in llama.cpp, which parses all of them for each request. */
   elements: 200_000,
   bytes: 1024 * 1024,
 } as const

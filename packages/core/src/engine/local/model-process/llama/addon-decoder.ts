@@ -125,7 +125,7 @@ class AddonDecoder implements Decoder {
 
   createSampler(params: SamplingParams, prompt: readonly Token[], grammar?: CompiledGrammar): TokenSampler {
     const state = grammar?.createState()
-    const autoClose = state && params.isJson ? this.#createAutoClose(state) : undefined
+    const autoClose = grammar && params.isJson ? this.#createAutoClose(grammar) : undefined
     return new TokenSampler(this.#addon, params, prompt, state, autoClose)
   }
 
@@ -133,12 +133,12 @@ class AddonDecoder implements Decoder {
     return this.#model.isEogToken(token)
   }
 
-  #createAutoClose(state: ReturnType<CompiledGrammar['createState']>): JsonAutoClose | undefined {
+  #createAutoClose(grammar: CompiledGrammar): JsonAutoClose | undefined {
     this.#jsonTokens ??= findJsonTokens(this.#model)
     const { AddonSampler } = this.#addon
     return (
       this.#jsonTokens &&
-      new JsonAutoClose(this.#jsonTokens, AddonSampler, state.clone(), (token) => this.isEog(token))
+      new JsonAutoClose(this.#jsonTokens, AddonSampler, grammar.createState(), (token) => this.isEog(token))
     )
   }
 

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
+import { buildOutputGrammar } from '../../../../grammar/output-grammar.ts'
 import type { RuntimeModel } from '../model.ts'
 import { loadModel } from './load.ts'
 
@@ -47,4 +48,22 @@ test('the compilation of a grammar counts towards the CPU time of its call, once
   await own.compileGrammar(source, second)
 
   expect([first.remainingMs < 10_000, second.remainingMs]).toEqual([true, 10_000])
+})
+
+test('states of a large grammar with many deep beginnings are created quickly', async () => {
+  const rules = Array.from({ length: 190 }, (_, at) => `r${at} ::= r${at + 1} "x"`)
+  const words = Array.from({ length: 100 }, (_, index) => `"${index}"`).join(' | ')
+  const large = Array.from({ length: 75 }, () => '[a-z]{0,500}').join(' "-" ')
+  const source = buildOutputGrammar({
+    format: {
+      type: 'grammar',
+      source: ['root ::= r0 large', ...rules, `r190 ::= ${words}`, `large ::= ${large}`].join('\n'),
+    },
+  })
+  const grammar = await own.compileGrammar(source ?? '', budgetOf())
+
+  const startedAt = performance.now()
+  grammar?.createState()
+
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
 })

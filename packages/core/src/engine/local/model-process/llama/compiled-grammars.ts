@@ -3,7 +3,6 @@ import type { Llama, LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { CompiledGrammar } from '../decoding/decoder.ts'
 import type { ModelBackend } from '../model.ts'
-import type { CpuBudget } from '../workers/cpu-budget.ts'
 import type { Turns } from '../workers/turns.ts'
 import type { LlamaLibrary } from './library.ts'
 
@@ -11,8 +10,11 @@ import type { LlamaLibrary } from './library.ts'
 const maxCachedGrammars = 16
 
 /**
- * Compiles each grammar once, those of all tenants in turn. Every output starts from a copy of the initial state
- * of its grammar.
+ * Compiles the grammars of all tenants in turn.
+ *
+ * The largest accepted grammar (`grammarLimits`, `checkLimits`) takes this thread 25 ms, and so does the state of
+ * each output. States are not copied: llama.cpp searches the whole grammar for each element of each stack of the
+ * original, which takes seconds if a large grammar has many deep beginnings.
  */
 export function createGrammarCompiler(
   { LlamaGrammarEvaluationState: State }: LlamaLibrary,
@@ -21,16 +23,13 @@ export function createGrammarCompiler(
   turns: Turns,
 ): ModelBackend['compileGrammar'] {
   const cache = new LRUCache<string, CompiledGrammar>({ max: maxCachedGrammars })
-  return async (source, budget) => {
-    const compiled = cache.get(source) ?? (await compile(source, budget))
-    if (compiled) cache.set(source, compiled)
-    return compiled
-  }
-  async function compile(source: string, budget: CpuBudget): Promise<CompiledGrammar | undefined> {
+  return async (source, budget) => cache.get(source) ?? turns.run(budget, () => compile(source))
+  async function compile(source: string): Promise<CompiledGrammar> {
     try {
-      const grammar = await turns.run(budget, () => llama.createGrammar({ grammar: source }))
-      const initialState = grammar && (await turns.run(budget, () => new State({ model, grammar })))
-      return initialState && { createState: () => new State(initialState) }
+      const grammar = await llama.createGrammar({ grammar: source })
+      const compiled = { createState: () => new State({ model, grammar }) }
+      cache.set(source, compiled)
+      return compiled
     } catch (cause) {
       throw new LlmError('invalid_request', 'The engine refuses this grammar.', { issue: 'value' }, { cause })
     }
