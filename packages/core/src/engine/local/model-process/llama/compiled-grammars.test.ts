@@ -1,9 +1,13 @@
+import type { Llama, LlamaGrammarOptions, LlamaModel } from 'node-llama-cpp'
 import { beforeAll, expect, test } from 'vitest'
 import { ask, config, textOf } from '../../../../../../../test/support/bindings.ts'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
 import { noiseModel } from '../../../../../../../test/support/models.ts'
 import { buildOutputGrammar } from '../../../../grammar/output-grammar.ts'
 import type { RuntimeModel } from '../model.ts'
+import { Turns } from '../workers/turns.ts'
+import { createGrammarCompiler } from './compiled-grammars.ts'
+import type { LlamaLibrary } from './library.ts'
 import { loadModel } from './load.ts'
 
 let own: RuntimeModel
@@ -66,4 +70,26 @@ test('states of a large grammar with many deep beginnings are created quickly', 
   grammar?.createState()
 
   expect(performance.now() - startedAt).toBeLessThan(1_000)
+})
+
+test('calls that ask for equal grammars at the same time compile one, even if one is aborted', async () => {
+  const compiled: string[] = []
+  const llama = {
+    createGrammar: async ({ grammar }: LlamaGrammarOptions) => {
+      compiled.push(grammar)
+      return {}
+    },
+  } as unknown as Llama
+  const compile = createGrammarCompiler({} as LlamaLibrary, llama, {} as LlamaModel, new Turns())
+  const controller = new AbortController()
+  const budgets = [budgetOf(), budgetOf({ signal: controller.signal }), budgetOf(), budgetOf()]
+
+  const grammars = Promise.all(budgets.map((budget) => compile('root ::= "a"', budget)))
+  controller.abort()
+
+  const [first, aborted, ...others] = await grammars
+  expect(compiled).toEqual(['root ::= "a"'])
+  expect(aborted).toBeUndefined()
+  expect(first).toBeDefined()
+  expect(others).toEqual([first, first])
 })

@@ -10,7 +10,7 @@ import type { LlamaLibrary } from './library.ts'
 const maxCachedGrammars = 16
 
 /**
- * Compiles the grammars of all tenants in turn.
+ * Compiles the grammars of all tenants in turn. Calls that wait for their turns with equal grammars compile one.
  *
  * The largest accepted grammar (`grammarLimits`, `checkLimits`) takes this thread 25 ms, and so does the state of
  * each output. States are not copied: llama.cpp searches the whole grammar for each element of each stack of the
@@ -23,7 +23,10 @@ export function createGrammarCompiler(
   turns: Turns,
 ): ModelBackend['compileGrammar'] {
   const cache = new LRUCache<string, CompiledGrammar>({ max: maxCachedGrammars })
-  return async (source, budget) => cache.get(source) ?? turns.run(budget, () => compile(source))
+  return async (source, budget) =>
+    cache.get(source) ?? turns.run(budget, () => cache.get(source) ?? compile(source))
+
+  /** The grammar is in the cache before the next turn, since `createGrammar` does not wait for anything. */
   async function compile(source: string): Promise<CompiledGrammar> {
     try {
       const grammar = await llama.createGrammar({ grammar: source })
