@@ -9,7 +9,7 @@ import {
   parseRerankRequest,
   parseTokenizeRequest,
 } from '../ipc/parse-request.ts'
-import { countEventTokens } from '../ipc/reader-lag.ts'
+import { ReaderLag } from '../ipc/reader-lag.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
@@ -40,8 +40,7 @@ type CallMessage = Extract<ToProcess, { readonly type: CallType }>
 
 interface OpenCall {
   readonly controller: AbortController
-  /** Tokens that were sent and that the client has not read yet. */
-  unreadTokens: number
+  readonly lag: ReaderLag
 }
 
 const handlers: Readonly<
@@ -94,12 +93,10 @@ export class ClientConnection {
         this.#calls.get(message.id)?.controller.abort()
         this.#host.wake()
         break
-      case 'consumed': {
-        const call = this.#calls.get(message.id)
-        if (call) call.unreadTokens -= message.tokens
+      case 'consumed':
+        this.#calls.get(message.id)?.lag.onConsumed(message.tokens)
         this.#host.wake()
         break
-      }
       case 'release':
         this.#abortCalls()
         this.#host.release(this)
@@ -114,9 +111,9 @@ export class ClientConnection {
   }
 
   async #run(message: CallMessage): Promise<void> {
-    const { id } = message
+    const { id, readAheadTokens } = message
     const { progress } = this.#host
-    const call: OpenCall = { controller: new AbortController(), unreadTokens: 0 }
+    const call: OpenCall = { controller: new AbortController(), lag: new ReaderLag(readAheadTokens) }
     this.#calls.set(id, call)
     this.#host.onCall()
     try {
@@ -134,7 +131,6 @@ export class ClientConnection {
 
   async #handle(message: CallMessage, call: OpenCall): Promise<void> {
     const { type, id, request, tenant, weight, background } = message
-    const { readAheadTokens = Number.POSITIVE_INFINITY } = message
     const { model, renderer, grammars, progress, tenantCpu } = this.#host
     const { signal } = call.controller
     const context: RunContext = {
@@ -147,14 +143,13 @@ export class ClientConnection {
       weight,
       background,
       signal,
-      isBackpressured: ({ isSuspended }) =>
-        call.unreadTokens >= (isSuspended ? readAheadTokens / 4 : readAheadTokens),
+      isBackpressured: (now) => call.lag.isBackpressured(now),
     }
     if (signal.aborted) return
     if (type !== 'generate')
       return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
     await runRequest(parseGenerateRequest(request), context, (event) => {
-      call.unreadTokens += countEventTokens(event)
+      call.lag.onSent(event)
       this.#events.push({ id, event })
     })
   }

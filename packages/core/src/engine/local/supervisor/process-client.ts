@@ -4,6 +4,7 @@ import type { EngineCall } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
 import type { CallResult, CallType, Footprint, FromProcess } from '../ipc/messages.ts'
+import { createConsumptionReporter } from '../ipc/reader-lag.ts'
 import { fromWireError } from '../ipc/wire-error.ts'
 import { type ConnectionOptions, ProcessConnection } from './process-connection.ts'
 import { Watchdog } from './watchdog.ts'
@@ -139,7 +140,11 @@ export class ProcessClient {
     onStart: (reportConsumed: (tokens: number) => void) => void = () => {},
   ): Promise<void> {
     return this.#runCall('generate', request, call, { push, result: () => {} }, (id) =>
-      onStart(this.#createConsumptionReporter(id)),
+      onStart(
+        createConsumptionReporter(readAheadTokens, (tokens) => {
+          if (this.#calls.has(id)) this.#connection.send({ type: 'consumed', id, tokens })
+        }),
+      ),
     )
   }
 
@@ -204,17 +209,6 @@ export class ProcessClient {
       signal.removeEventListener('abort', cancel)
       this.#calls.delete(id)
       if (this.#calls.size === 0) this.#onIdle()
-    }
-  }
-
-  /** Returns a function that reports consumed tokens in batches. */
-  #createConsumptionReporter(id: number): (tokens: number) => void {
-    let unreported = 0
-    return (tokens) => {
-      unreported += tokens
-      if (unreported < readAheadTokens / 4 || !this.#calls.has(id)) return
-      this.#connection.send({ type: 'consumed', id, tokens: unreported })
-      unreported = 0
     }
   }
 
