@@ -68,6 +68,24 @@ test('several prompts are admitted together or not at all', async () => {
   expect(await rich.llm.usage.calls()).toMatchObject([{ nanoUsd: worst }])
 })
 
+test('without a maximum, the credit must cover a token of each answer', async () => {
+  const least = 10 * (1_000 + 2_000)
+  const spendingLimit = { usd: least / 1e9, period: 'month' } as const
+  const poor = await serve({ id: 'poor', spendingLimit: { ...spendingLimit, usd: (least - 1) / 1e9 } })
+  const rich = await serve({ id: 'rich', spendingLimit })
+  const noMaximum = { max_tokens: -1 }
+
+  const refused = await ask(poor.url, noMaximum)
+  const answered = await ask(rich.url, noMaximum)
+
+  expect(refused.status).toBe(429)
+  expect(await refused.json()).toMatchObject({ error: { code: 'insufficient_quota' } })
+  expect(await poor.llm.usage.calls()).toEqual([])
+  expect(answered.status).toBe(200)
+  expect(((await answered.json()) as { choices: readonly object[] }).choices).toHaveLength(10)
+  expect(await rich.llm.usage.calls()).toMatchObject([{ tokens: { output: 10 }, nanoUsd: least }])
+})
+
 test('a failed prompt ends the call and releases its permit', async () => {
   const { llm, url } = await serve(one)
 

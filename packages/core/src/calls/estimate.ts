@@ -70,6 +70,7 @@ export async function computeWorstCase(
         ({ outputTokens, outputRoom }) => outputTokens && Math.min(outputTokens, outputRoom ?? outputTokens),
       ),
     ),
+    answers: requests.length,
     outputRoom: sumKnown(each.map(({ outputRoom }) => outputRoom)),
   }
 }

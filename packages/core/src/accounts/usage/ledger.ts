@@ -70,6 +70,8 @@ export interface WorstCase {
   readonly inputTokens: number
   /** Maximum output tokens. @default as many as the credit pays for */
   readonly outputTokens?: number | undefined
+  /** Number of answers. Without a maximum, the credit must cover a token for each. @default 1 */
+  readonly answers?: number | undefined
   /** Upper bound of the output tokens, from the context and the limit of the caller. @default unknown */
   readonly outputRoom?: number | undefined
 }
@@ -173,7 +175,7 @@ export class Ledger {
    */
   async reserve(
     call: LedgerCall,
-    { inputTokens, outputTokens, outputRoom = Number.POSITIVE_INFINITY }: WorstCase,
+    { inputTokens, outputTokens, answers = 1, outputRoom = Number.POSITIVE_INFINITY }: WorstCase,
   ): Promise<CreditReservation> {
     const { id, caller, model, isBatch } = call
     if (!caller.spendingLimit || !this.isLimited(call)) return this.openPostpaid(call)
@@ -181,7 +183,7 @@ export class Ledger {
     const rates = this.#ratesOf(model)
     if (!rates) throw modelUnpriced(model)
 
-    const least = Math.min(outputTokens ?? 1, outputRoom)
+    const least = Math.min(outputTokens ?? answers, outputRoom)
     const affordableFor = (credit: bigint): number | undefined => {
       const affordable = affordableOutput(credit, inputTokens, rates, isBatch)
       return affordable === undefined || affordable < least ? undefined : affordable
