@@ -20,7 +20,6 @@ export class CallRun {
   #unfinished: number
   /** Callbacks that fail the parts that the engine generates, by index of the part. */
   readonly #generating = new Map<number, (cause: unknown) => void>()
-  /** Why the first part failed. */
   #failure: { readonly cause: unknown } | undefined
   #release: Promise<unknown> | undefined
   readonly #clientSignal: AbortSignal
@@ -80,6 +79,11 @@ export class CallRun {
     const { maxOutputTokens } = this.call
     if (!Number.isFinite(maxOutputTokens)) return requested
     return Math.min(requested ?? Math.floor(maxOutputTokens / this.#partCount), maxOutputTokens)
+  }
+
+  /** Why the first part failed. */
+  get failure(): { readonly cause: unknown } | undefined {
+    return this.#failure
   }
 
   /**

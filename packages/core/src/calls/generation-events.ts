@@ -160,7 +160,9 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     }
     const { budget, run } = this.#settings
     this.#buffer ??= new OutputBuffer(budget, run.reader, (error) => {
-      void this.#close('aborted', { cause: error })
+      // If another answer of the call has failed, its error says more.
+      const { failure } = run
+      void this.#close(failure ? 'failed' : 'aborted', failure ?? { cause: error })
       run.call.disconnect?.()
     })
     this.#buffer.push(item)
@@ -172,7 +174,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
       const takeNext = (): Promise<NextResult> => this.#take()
       return this.#pending.then(takeNext, takeNext)
     }
-    if (this.#settings.run.call.isOver) void this.#close('failed', { cause: engineStopped() })
+    const { run } = this.#settings
+    if (run.call.isOver) void this.#close('failed', run.failure ?? { cause: engineStopped() })
     if (this.#end) return this.#deliverEnd()
     const item = this.#buffer?.take()
     if (item) return Promise.resolve(this.#deliver(item))

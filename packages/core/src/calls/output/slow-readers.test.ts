@@ -424,6 +424,24 @@ describe('a reader that takes nothing for the stall timeout', () => {
     await expect.poll(() => llm.usage.calls()).toMatchObject([{ status: 'aborted', undeliveredTokens: 50 }])
   })
 
+  test('of several answers of one call gets the error of the answer that failed', async () => {
+    const isBad = ({ input }: GenerateRequest): boolean => JSON.stringify(input).includes('Bad')
+    const engine = scriptedEngine((request) =>
+      isBad(request) ? ['one ', new LlmError('upstream', 'It broke.')] : words(50),
+    )
+    const llm = await stalling({ engine })
+    const { signal } = new AbortController()
+    const group = await llm.as(ann).generateGroup([chat('Good'), chat('Bad')], { signal })
+    const answers = await Promise.all(group.startInOrder())
+    await settle()
+
+    vi.advanceTimersByTime(13_000)
+
+    await expect.poll(() => llm.usage.calls()).toMatchObject([{ status: 'failed' }])
+    const failures = answers.map((answer) => take(answer[Symbol.asyncIterator]() as Events))
+    for (const failure of failures) await expect(failure).rejects.toMatchObject({ message: 'It broke.' })
+  })
+
   test('of several answers of one call keeps those whose turn has not come', async () => {
     const llm = await stalling()
     const { signal } = new AbortController()
