@@ -100,7 +100,7 @@ test('a call that is aborted during its build does not fail the calls that wait 
 
   controller.abort()
 
-  await expect(first).rejects.toBe(tooMuchTime)
+  await expect(first).rejects.toThrow(tooMuchTime.message)
   expect(await Promise.all(others)).toEqual(['built', 'built'])
 })
 
@@ -116,7 +116,7 @@ test('a call that is aborted while it waits for the build of another call ends a
 
   expect(await second).toBeUndefined()
   building.abort()
-  await expect(first).rejects.toBe(tooMuchTime)
+  await expect(first).rejects.toThrow(tooMuchTime.message)
 })
 
 test('a tenant does not wait for the turn of another tenant that wants the same grammar', async () => {
@@ -131,4 +131,20 @@ test('a tenant does not wait for the turn of another tenant that wants the same 
 
   expect(built.slice(0, 2)).toEqual(['greedy 0', 'greedy 4'])
   await Promise.all(greedy)
+})
+
+test.each([
+  [{ format: { type: 'json-schema', schema: {} } }, 'format.schema'],
+  [{ format: { type: 'grammar', source: 'root ::= "a"' } }, 'format.source'],
+  [{ format: { type: 'json' } }, 'format'],
+  [{}, 'tools'],
+] as const)('an error for the limits of %j names the field %s', async (constraint, param) => {
+  const builder = openBuilderOf(async () => {
+    throw tooMuchTime
+  })
+
+  await expect(builder.build(constraint, budgetOf())).rejects.toMatchObject({
+    message: tooMuchTime.message,
+    details: { param },
+  })
 })

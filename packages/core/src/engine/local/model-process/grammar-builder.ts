@@ -1,13 +1,13 @@
 /** Builds grammars in workers with limits of CPU time and memory, since schemas come from clients. */
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { invalidRequest } from '../../../errors.ts'
+import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { unlessAborted } from '../../../util/abort.ts'
 import { fromWireError, type WireError } from '../ipc/wire-error.ts'
 import type { StepCounter } from './model.ts'
 import { BoundedWorker } from './workers/bounded-worker.ts'
-import type { CpuBudget } from './workers/cpu-budget.ts'
+import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
 import { type PoolWorker, WorkerPool } from './workers/worker-pool.ts'
 
 /** Maximum CPU time for one grammar, in ms. It also counts towards the budget of the call. */
@@ -77,6 +77,9 @@ export class GrammarBuilder {
         if (result && !('error' in result)) this.#built.set(key, result)
         return result
       })
+      .catch((cause: unknown) => {
+        throw nameField(cause, constraint)
+      })
       .finally(() => this.#running.delete(runningKey))
     const shared = running.catch(() => undefined)
     this.#running.set(runningKey, shared)
@@ -90,12 +93,28 @@ function toSource(result: GrammarResult | undefined): string | undefined {
   return result.source
 }
 
+/** Adds the field of the request to an error without one. If there is a format and tools, names the format. */
+function nameField(cause: unknown, { format }: OutputConstraint): unknown {
+  if (!LlmError.is(cause) || cause.code !== 'invalid_request' || cause.details.param !== undefined)
+    return cause
+  return invalidRequest(cause.message, {
+    ...cause.details,
+    param: format ? formatFields[format.type] : 'tools',
+  })
+}
+const formatFields = { json: 'format', 'json-schema': 'format.schema', grammar: 'format.source' } as const
+
+const limits = {
+  time: `${maxBuildMs / 1_000} s of CPU time, within the ${callBudgetMs / 1_000} s for each call`,
+  memory: `${memoryMb} MB`,
+}
 const createThread = (isFirst: boolean): PoolWorker<OutputConstraint, GrammarResult> =>
   new BoundedWorker(new URL('./grammar-worker.js', import.meta.url), {
     memoryMb,
     ...(!isFirst && { idleMs }),
     limitError: (what) =>
-      invalidRequest(`Building a grammar takes too much ${what}. Use a simpler schema or fewer tools.`, {
-        issue: 'value',
-      }),
+      invalidRequest(
+        `Building a grammar takes too much ${what}. The limit is ${limits[what]}. Use a simpler schema or fewer tools.`,
+        { issue: 'value' },
+      ),
   })
