@@ -122,8 +122,11 @@ export class CallRun {
   onFailed(part: number, usage: CallUsage | undefined, cause: unknown): void {
     if (usage) this.#usages[part] = usage
     this.#generating.delete(part)
-    this.#failure ??= { cause }
-    for (const fail of this.#generating.values()) fail(cause)
+    if (this.#failure) return
+    this.#failure = { cause }
+    const others = [...this.#generating.values()]
+    this.#generating.clear()
+    for (const fail of others) fail(cause)
     this.#stopUsingEngine()
   }
 

@@ -48,7 +48,8 @@ export interface LocalOptions {
    * How many calls may be in the engine at once, for all models together, from 1 to 1,000,000. Calls that only
    * count, render or tokenize have a second bound of the same size. Further calls are rejected with 503. While
    * the calls of one tenant reach a bound, each other tenant may exceed it by its share, at least one call. All
-   * shares are equal, whatever the weights of the tenants. At most `maxCalls` tenants can have calls in the engine.
+   * shares are equal, whatever the weights of the tenants. At most `maxCalls` tenants can have calls in the engine,
+   * and together three times as many calls.
    *
    * @default `maxAdmitted` plus `maxQueued`, times `maxLoadedModels`, but at least 512
    */

@@ -116,6 +116,22 @@ test('tenants that take all they get stay below four times the total size', asyn
   expect(total).toBeLessThan(4_000_000)
 })
 
+test('tenants that take all they get have at most three times as many calls as one tenant alone', async () => {
+  const maxCalls = 100
+  const cap = new CallCap({ ...largest, maxCalls })
+  let calls = 0
+  const count = (): Promise<never> => {
+    calls++
+    return new Promise(() => {})
+  }
+
+  for (let tenant = 0; tenant < maxCalls; tenant++)
+    for (let call = 0; call < maxCalls; call++) cap.run(`tenant ${tenant}`, 1, count).catch(() => {})
+
+  expect(calls).toBeGreaterThan(2 * maxCalls)
+  expect(calls).toBeLessThanOrEqual(3 * maxCalls)
+})
+
 test('a prompt that is longer than all prompts together may be never fits, so it is invalid', async () => {
   const cap = new CallCap(largest)
 

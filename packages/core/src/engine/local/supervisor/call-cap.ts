@@ -16,7 +16,8 @@ interface CallTotals {
  * A tenant may use everything while the others need nothing. When they come, each gets an equal share, and at
  * least one call. So the totals exceed the bounds until the calls of the first tenant have ended.
  *
- * That has bounds, too. At most `maxCalls` tenants have calls. When the prompts are longer than twice
+ * That has bounds, too. At most `maxCalls` tenants have calls. While there are twice `maxCalls` calls, a tenant gets
+ * only its first one, so there are at most three times as many calls. When the prompts are longer than twice
  * `maxPromptCharacters`, each tenant gets only its smallest share: `maxPromptCharacters / maxCalls`. All smallest
  * shares together are `maxPromptCharacters` at most, and so is the prompt that exceeds the double. So the total
  * stays within four times `maxPromptCharacters`.
@@ -61,7 +62,8 @@ export class CallCap {
     const isSmall = own.characters + characters <= maxPromptCharacters / maxCalls
     if (this.#total.characters > 2 * maxPromptCharacters && !isSmall) return false
     const tenants = this.#byTenant.size
-    return own.calls === 0 ? tenants < maxCalls : hasRoom(own, tenants)
+    if (own.calls === 0) return tenants < maxCalls
+    return this.#total.calls < 2 * maxCalls && hasRoom(own, tenants)
   }
 
   #add(own: CallTotals, calls: number, characters: number): void {
