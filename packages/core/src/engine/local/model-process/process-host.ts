@@ -26,7 +26,7 @@ const lastStepTimeoutMs = 5_000
 /** One loaded model and its clients. Ends the process some time after the last client has left. */
 export class ProcessHost implements ConnectionHost {
   readonly progress: StepCounter = { steps: 0 }
-  readonly tenantCpu = new TenantCpu()
+  readonly tenantCpu = new TenantCpu({ isDecoding: () => this.#runner?.isDecoding ?? false })
   readonly renderer = new PromptRenderer(this.progress)
   readonly grammars = new GrammarBuilder(this.progress)
   readonly model: Promise<RuntimeModel>

@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest'
 import { budgetOf } from '../../../../../../../test/support/budgets.ts'
-import { listAwake, selectNext, TenantCpu } from './cpu-budget.ts'
+import { callBudgetMs, listAwake, restCheckMs, selectNext, TenantCpu } from './cpu-budget.ts'
 
 test('the CPU time of a tenant halves every ten seconds', () => {
   let now = 0
-  const tenants = new TenantCpu(() => now)
+  const tenants = new TenantCpu({ now: () => now })
 
   tenants.charge('ann', 8_000)
   now += 20_000
@@ -16,7 +16,7 @@ test('the CPU time of a tenant halves every ten seconds', () => {
 
 test('a tenant with a slow job counts as slow for ten seconds', () => {
   let now = 0
-  const tenants = new TenantCpu(() => now)
+  const tenants = new TenantCpu({ now: () => now })
 
   tenants.markSlow('ann')
 
@@ -52,7 +52,7 @@ test('the calls of a tenant share its CPU time, but not their budgets', () => {
 })
 
 test('of two tenants, the one with less CPU time for its weight is next', () => {
-  const tenants = new TenantCpu(() => 0)
+  const tenants = new TenantCpu({ now: () => 0 })
   const light = { budget: budgetOf({ tenant: 'light' }, tenants) }
   const heavy = { budget: budgetOf({ tenant: 'heavy', weight: 3 }, tenants) }
   light.budget.charge(1_000)
@@ -72,9 +72,9 @@ test('the CPU time of each waiting tenant is read once', () => {
   expect(reads).toHaveBeenCalledTimes(10)
 })
 
-test('a tenant who has used much CPU time waits behind others, but not for ever', () => {
+test('a tenant that has used much CPU time waits behind others, but not for ever', () => {
   let now = 0
-  const tenants = new TenantCpu(() => now)
+  const tenants = new TenantCpu({ now: () => now })
   const heavy = { budget: budgetOf({ tenant: 'heavy' }, tenants) }
   const busy = { budget: budgetOf({ tenant: 'busy' }, tenants) }
   heavy.budget.charge(10_000)
@@ -90,10 +90,10 @@ test('a tenant who has used much CPU time waits behind others, but not for ever'
   expect(served).toBeLessThan(200)
 })
 
-describe('a tenant who has recently used much CPU time', () => {
+describe('a tenant that has recently used much CPU time', () => {
   let now = 0
   const createTenants = (): TenantCpu => {
-    const tenants = new TenantCpu(() => now)
+    const tenants = new TenantCpu({ now: () => now })
     budgetOf({ tenant: 'heavy' }, tenants).charge(750)
     return tenants
   }
@@ -112,13 +112,60 @@ describe('a tenant who has recently used much CPU time', () => {
     expect(listAwake([heavy, polite])).toEqual([heavy, polite])
   })
 
+  test('does not rest while no answer is decoded, although those of others are paused', () => {
+    const decoding = { isDecoding: true }
+    const tenants = new TenantCpu({ isDecoding: () => decoding.isDecoding })
+    const heavy = { budget: budgetOf({ tenant: 'heavy' }, tenants) }
+    heavy.budget.charge(750)
+    tenants.startAnswer('polite')
+
+    expect(listAwake([heavy])).toEqual([])
+    decoding.isDecoding = false
+    expect(listAwake([heavy])).toEqual([heavy])
+  })
+
   test('goes on after a time, and does not rest if its weight allows more', () => {
     const tenants = createTenants()
     tenants.startAnswer('polite')
-    const restsWith = (weight: number): boolean => budgetOf({ tenant: 'heavy', weight }, tenants).mustRest
+    const restsWith = (weight: number): boolean => budgetOf({ tenant: 'heavy', weight }, tenants).mustRest()
 
     expect([1, 2].map(restsWith)).toEqual([true, false])
     now += 2_000
     expect(restsWith(1)).toBe(false)
+  })
+
+  test.each([
+    ['a chat', false, 10_000],
+    ['a slow job', true, 40_000],
+  ])('rests with %s for a limited time, whatever it has used', (_what, isSlow, limitMs) => {
+    const tenants = createTenants()
+    tenants.startAnswer('polite')
+    const heavy = budgetOf({ tenant: 'heavy' }, tenants)
+    for (let call = 0; call < 100; call++) heavy.fork(heavy.signal).charge(callBudgetMs)
+
+    now += limitMs / 2
+    expect(heavy.mustRest(isSlow)).toBe(true)
+    now += limitMs / 2
+    expect(heavy.mustRest(isSlow)).toBe(false)
+  })
+
+  test.each([1, 2])('gets 5 %% of a core for its weight of %d if it always has long texts', (weight) => {
+    const tenants = createTenants()
+    tenants.startAnswer('polite')
+    const heavy = budgetOf({ tenant: 'heavy', weight }, tenants)
+    const [startedAt, pieceMs] = [now, 10]
+
+    let usedMs = 0
+    while (now < startedAt + 100_000) {
+      if (heavy.mustRest()) now += restCheckMs
+      else {
+        now += pieceMs
+        usedMs += pieceMs
+        heavy.chargeTenant(pieceMs)
+      }
+    }
+
+    expect(usedMs / 100_000 / weight).toBeGreaterThan(0.04)
+    expect(usedMs / 100_000 / weight).toBeLessThan(0.06)
   })
 })

@@ -1,6 +1,6 @@
 /**
  * CPU time that calls spend on text before and beside decoding: rendering, tokenizing, building grammars.
- * Tenants with less recent CPU time go first.
+ * Tenants with less recent CPU time go first, and those with much rest while answers of others are decoded.
  */
 import { LRUCache } from 'lru-cache'
 import { invalidRequest } from '../../../../errors.ts'
@@ -15,6 +15,13 @@ const halfLifeMs = 10_000
  * second.
  */
 const maxRecentMs = 700
+/**
+ * Most recent CPU time that delays slow jobs, in ms and divided by the weight. One call can reach it. Then slow jobs
+ * rest for up to 40 s.
+ */
+const maxCountedMs = callBudgetMs
+/** The same for all other jobs, which rest for one half-life at most. Each of them is short, or charged in pieces. */
+const maxQuickCountedMs = 2 * maxRecentMs
 /** Time until jobs that rest are checked again, in ms. */
 export const restCheckMs = 50
 /** How long the jobs of a tenant count as slow after one of them was slow, in ms. */
@@ -23,7 +30,10 @@ const slowMs = 10_000
 const maxTenants = 10_000
 
 interface TenantRecord {
+  /** Recent CPU time, in ms. */
   cpuMs: number
+  /** The part of it that delays jobs which are not slow. */
+  quickMs: number
   updatedAt: number
   slowUntil: number
 }
@@ -31,18 +41,24 @@ interface TenantRecord {
 /** Recent CPU time of each tenant. */
 export class TenantCpu {
   readonly #records = new LRUCache<string, TenantRecord>({ max: maxTenants })
-  /** Number of answers that are decoded or wait for a slot, by tenant. */
+  /** Number of answers that run, wait for a slot or are paused, by tenant. */
   readonly #answers = new Map<string, number>()
+  readonly #isDecoding: () => boolean
   readonly #now: () => number
 
-  /** @param now clock in milliseconds */
-  constructor(now = () => performance.now()) {
+  /**
+   * @param isDecoding whether the model takes steps. It does not while all answers are paused
+   * @param now clock in milliseconds
+   */
+  constructor({ isDecoding = (): boolean => true, now = () => performance.now() } = {}) {
+    this.#isDecoding = isDecoding
     this.#now = now
   }
 
-  charge(tenant: string, ms: number): void {
+  charge(tenant: string, ms: number, weight = 1): void {
     const record = this.#update(tenant)
-    record.cpuMs += ms
+    record.cpuMs = Math.min(record.cpuMs + ms, maxCountedMs * weight)
+    record.quickMs = Math.min(record.quickMs + ms, maxQuickCountedMs * weight)
     this.#records.set(tenant, record)
   }
 
@@ -50,7 +66,7 @@ export class TenantCpu {
     return this.#update(tenant).cpuMs
   }
 
-  /** Counts an answer of the tenant that is decoded, until the returned function is called. */
+  /** Counts an answer of the tenant until the returned function is called. */
   startAnswer(tenant: string): () => void {
     const countOf = (): number => this.#answers.get(tenant) ?? 0
     this.#answers.set(tenant, countOf() + 1)
@@ -60,9 +76,12 @@ export class TenantCpu {
     }
   }
 
-  /** Whether answers of other tenants are decoded. */
-  servesOthers(tenant: string): boolean {
-    return this.#answers.size > (this.#answers.has(tenant) ? 1 : 0)
+  /** Whether the tenant has recently used much CPU time, while the model decodes and others have answers. */
+  mustRest(tenant: string, weight: number, isSlow: boolean): boolean {
+    const hasOthers = this.#answers.size > (this.#answers.has(tenant) ? 1 : 0)
+    if (!hasOthers || !this.#isDecoding()) return false
+    const { cpuMs, quickMs } = this.#update(tenant)
+    return (isSlow ? cpuMs : quickMs) > maxRecentMs * weight
   }
 
   markSlow(tenant: string): void {
@@ -76,8 +95,10 @@ export class TenantCpu {
 
   #update(tenant: string): TenantRecord {
     const now = this.#now()
-    const record = this.#records.get(tenant) ?? { cpuMs: 0, updatedAt: now, slowUntil: 0 }
-    record.cpuMs *= 2 ** ((record.updatedAt - now) / halfLifeMs)
+    const record = this.#records.get(tenant) ?? { cpuMs: 0, quickMs: 0, updatedAt: now, slowUntil: 0 }
+    const remaining = 2 ** ((record.updatedAt - now) / halfLifeMs)
+    record.cpuMs *= remaining
+    record.quickMs *= remaining
     record.updatedAt = now
     return record
   }
@@ -122,7 +143,7 @@ export class CpuBudget implements BudgetOwner {
     return this.#tenants.isSlow(this.tenant)
   }
 
-  /** Counts an answer of the tenant that is decoded, until the returned function is called. */
+  /** Counts an answer of the tenant until the returned function is called. */
   startAnswer(): () => void {
     return this.#tenants.startAnswer(this.tenant)
   }
@@ -138,12 +159,15 @@ export class CpuBudget implements BudgetOwner {
 
   /** Charges the tenant, but not the call. */
   chargeTenant(ms: number): void {
-    this.#tenants.charge(this.tenant, ms)
+    this.#tenants.charge(this.tenant, ms, this.weight)
   }
 
-  /** Whether the tenant has recently used much CPU time, and the model decodes answers of others. */
-  get mustRest(): boolean {
-    return this.#tenants.servesOthers(this.tenant) && this.tenantMs > maxRecentMs
+  /**
+   * Whether the tenant has recently used much CPU time, while the model decodes and others have answers.
+   * @param isSlow whether the next job is slow. Such a job rests for longer
+   */
+  mustRest(isSlow = false): boolean {
+    return this.#tenants.mustRest(this.tenant, this.weight, isSlow)
   }
 
   /** Throws an `LlmError` `invalid_request` if the call has used up its budget. */
@@ -158,13 +182,17 @@ export class CpuBudget implements BudgetOwner {
   }
 }
 
-/** Returns the entries of the tenants that need not rest. */
+/** Returns the entries that need not rest. */
 export function listAwake<Entry extends { readonly budget: CpuBudget }>(
   waiting: readonly Entry[],
+  isSlow: (entry: Entry) => boolean = () => false,
 ): readonly Entry[] {
-  const resting = new Map<string, boolean>()
-  return waiting.filter(({ budget }) => {
-    const mustRest = resting.get(budget.tenant) ?? budget.mustRest
+  const [quick, slow] = [new Map<string, boolean>(), new Map<string, boolean>()]
+  return waiting.filter((entry) => {
+    const { budget } = entry
+    const isSlowEntry = isSlow(entry)
+    const resting = isSlowEntry ? slow : quick
+    const mustRest = resting.get(budget.tenant) ?? budget.mustRest(isSlowEntry)
     resting.set(budget.tenant, mustRest)
     return !mustRest
   })

@@ -105,6 +105,24 @@ test('a second slow job is stopped, and runs again after the first', async () =>
   expect(log.at(-1)).toBe('second')
 })
 
+test('while a tenant rests, its jobs run as quick ones only, and a slow one waits for longer', async () => {
+  const { pool, log, ends, tenants, budgetFor } = fakePool()
+  tenants.startAnswer('polite')
+  tenants.charge('greedy', 10_000)
+  vi.spyOn(tenants, 'mustRest').mockImplementation((tenant, _weight, isSlow) => tenant === 'greedy' && isSlow)
+
+  expect(await pool.run({ name: 'chat' }, budgetFor('greedy'))).toBe('chat')
+  const slow = pool.run({ name: 'slow', isEndless: true }, budgetFor('greedy'))
+  expect(await pool.run({ name: 'polite' }, budgetFor('ann'))).toBe('polite')
+  expect(log).toEqual(['chat', 'slow', 'restart', 'polite'])
+
+  vi.mocked(tenants.mustRest).mockReturnValue(false)
+  expect(await pool.run({ name: 'again' }, budgetFor('ann'))).toBe('again')
+  await tick()
+  ends.get('slow')?.()
+  expect(await slow).toBe('slow')
+})
+
 test('a burst of calls reads the CPU time of tenants only when a worker is free', async () => {
   const { pool, ends, tenants, budgetFor } = fakePool()
   void pool.run({ name: 'slow', isEndless: true }, budgetFor('slow'))

@@ -1,7 +1,8 @@
 /**
  * Runs untrusted jobs of all tenants in a few workers. A job counts as quick until it turns out to be slow. The
  * next jobs of its tenant count as slow from the start. Quick and slow jobs have separate limits, so a quick job
- * waits for a slow job of another tenant for a second at most.
+ * waits for a slow job of another tenant for a second at most. Slow jobs of a tenant also rest for longer than its
+ * quick ones.
  */
 import { availableParallelism } from 'node:os'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
@@ -94,7 +95,7 @@ export class WorkerPool<Job, Result> {
     let isStopped = false
     let slowTimer: NodeJS.Timeout | undefined
     const onSlow = (): void => {
-      isStopped = this.#countRunning(true) >= this.#concurrency
+      isStopped = this.#countRunning(true) >= this.#concurrency || budget.mustRest(true)
       entry.isSlow = true
       // A job that got little of a core may be a quick one.
       if (meter.spentMs > this.#quickMs / 4) budget.markSlow()
@@ -130,7 +131,7 @@ export class WorkerPool<Job, Result> {
     const canRunQuick = this.#countRunning(false) < this.#concurrency
     if (!canRunSlow && !canRunQuick) return undefined
     const ready = waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick))
-    const awake = listAwake(ready)
+    const awake = listAwake(ready, isExpectedSlow)
     if (awake.length < ready.length) this.#nextCheck.arm(restCheckMs)
     return selectNext(awake)
   }
