@@ -20,17 +20,20 @@ export async function runRequest(
   const { model } = context
   const run = await prepareRun(request, context)
   const output = new OutputEmitter(run, model, emit)
+  const job: GenerationJob = {
+    ...toJob(run, context),
+    onStart: (usage, divergence) => output.start(usage, divergence),
+    onCacheChange: (usage) => output.updateCacheUsage(usage),
+    onPromptLogprobs: toPromptEmitter(run, context, emit),
+    onToken: (token, logprobs) => output.push(token, logprobs),
+  }
   const endAnswer = context.budget.startAnswer()
-  const outcome = await model.runner
-    .run({
-      ...toJob(run, context),
-      onStart: (usage, divergence) => output.start(usage, divergence),
-      onCacheChange: (usage) => output.updateCacheUsage(usage),
-      onPromptLogprobs: toPromptEmitter(run, context, emit),
-      onToken: (token, logprobs) => output.push(token, logprobs),
-    })
-    .finally(endAnswer)
-  if (outcome !== 'aborted') output.finish(outcome)
+  try {
+    const outcome = await model.runner.run(job)
+    if (outcome !== 'aborted') output.finish(outcome)
+  } finally {
+    endAnswer()
+  }
 }
 
 function toJob(
