@@ -69,6 +69,10 @@ export class IsolatedTokenizer {
     return this.#preTokenizer?.limitSlice(text) ?? text.length
   }
 
+  isUniform(text: string): boolean {
+    return this.#preTokenizer?.isUniform(text) !== false
+  }
+
   /**
    * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
    * that cannot be tokenized.

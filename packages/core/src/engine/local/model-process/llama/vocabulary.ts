@@ -33,6 +33,7 @@ export function openVocabulary(
       {
         isNeeded: (text) => isolated.isNeeded(text),
         limitSlice: (text) => isolated.limitSlice(text),
+        isUniform: (text) => isolated.isUniform(text),
         tokenize: (text, budget) => isolated.tokenize(text, parseSpecial, budget),
       },
     )

@@ -126,4 +126,6 @@ test('a text with many special tokens is safe up to the first one that is too ma
   expect(pre.limitSlice(message.repeat(100))).toBe(16 * message.length)
   expect(pre.limitSlice(message.repeat(16))).toBe(16 * message.length)
   expect(open('gpt-4o').limitSlice('some words')).toBe(10)
+  expect([0, 1, 2].map((count) => pre.isUniform(message.repeat(count)))).toEqual([true, true, false])
+  expect(open('gpt-4o').isUniform(message.repeat(2))).toBe(true)
 })

@@ -55,11 +55,16 @@ export class RegexPreTokenizer {
   }
 
   /** Length of the text before the first special token that is too many. */
-  limitSlice(text: string): number {
+  limitSlice(text: string, maxTokens = maxSpecialTokens): number {
     if (!this.#specialStart) return text.length
     let count = 0
-    for (const { index } of text.matchAll(this.#specialStart)) if (++count > maxSpecialTokens) return index
+    for (const { index } of text.matchAll(this.#specialStart)) if (++count > maxTokens) return index
     return text.length
+  }
+
+  /** Whether the text has at most one special token. Each further one takes up to 1 ms, however short the text is. */
+  isUniform(text: string): boolean {
+    return this.limitSlice(text, 1) === text.length
   }
 
   /**

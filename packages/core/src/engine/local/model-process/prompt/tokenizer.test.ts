@@ -132,7 +132,7 @@ describe('while the model decodes, and after a slice of a long text', () => {
 
   const sliceMs = 2
   /** Tokenizes a text of this length. Returns how long it waits, in ms. */
-  async function waitOf(length: number): Promise<number> {
+  async function waitOf(length: number, isolation?: TokenizerIsolation): Promise<number> {
     vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] })
     const tokenizer = new Tokenizer(
       (text) => {
@@ -141,6 +141,7 @@ describe('while the model decodes, and after a slice of a long text', () => {
       },
       contextSize,
       new Turns(() => true),
+      isolation,
     )
     const budget = budgetOf()
     await tokenizer.tokenize('word '.repeat(1_000), budget)
@@ -159,6 +160,20 @@ describe('while the model decodes, and after a slice of a long text', () => {
 
   test('a text of 4 KiB does not wait', async () => {
     expect(await waitOf(4 * 1024)).toBe(0)
+  })
+
+  test.each([
+    ['waits if special tokens make it take longer', false, 4 * sliceMs],
+    ['does not wait if they do not', true, 0],
+  ])('a short text %s', async (_what, isUniform, expected) => {
+    const isolation: TokenizerIsolation = {
+      isNeeded: () => false,
+      limitSlice: (text) => text.length,
+      isUniform: () => isUniform,
+      tokenize: () => Promise.reject(new Error('isolated')),
+    }
+
+    expect(await waitOf(800, isolation)).toBe(expected)
   })
 
   test('a longer text waits until decoding had four fifths of the time', async () => {
@@ -205,6 +220,7 @@ describe('a slice that must be isolated', () => {
     const isolation: TokenizerIsolation = {
       isNeeded: (text) => /x{10}/.test(text),
       limitSlice: (text) => text.length,
+      isUniform: () => true,
       tokenize: (text, budget) => {
         isolated.push(text)
         return tokenize(text, budget)
@@ -274,6 +290,7 @@ test('a chat of many messages is tokenized in this process, with a few special t
       const parts = text.split('<s>')
       return parts.length > 5 ? parts.slice(0, 5).join('<s>').length : text.length
     },
+    isUniform: () => false,
     tokenize: () => Promise.reject(new Error('isolated')),
   }
   const tokenizer = new Tokenizer(

@@ -9,7 +9,7 @@ import type { Turns } from '../workers/turns.ts'
 
 /** Maximum length of a slice in characters. A slice takes about 2 ms, at worst 10 ms. */
 const sliceLength = 8 * 1024
-/** Length of a text in characters that takes about 1 ms. */
+/** Length of a text in characters that usually takes about 1 ms. */
 const shortLength = 4 * 1024
 /** Length of the text in characters from which on the token count of a long text is estimated. */
 const minEstimatedLength = 32 * 1024
@@ -17,8 +17,10 @@ const minEstimatedLength = 32 * 1024
 /** Tokenizes in another process what must not be tokenized in this one. */
 export interface TokenizerIsolation {
   isNeeded(text: string): boolean
-  /** Length of a beginning of the text for which isolation may not be needed. */
+  /** Length of the longest prefix that has few enough special tokens. */
   limitSlice(text: string): number
+  /** Whether the time for the text depends on its length only, and not on special tokens. */
+  isUniform(text: string): boolean
   /**
    * Charges the budget. Resolves without tokens when its signal aborts. Throws `invalid_request` for a text
    * that cannot be tokenized.
@@ -94,10 +96,11 @@ export class Tokenizer {
         throw textNotTokenizable(cause)
       }
     }
-    return (await this.#turns.run(budget, tokenize, text.length <= shortLength)) ?? []
+    const isShort = text.length <= shortLength && this.#isolation?.isUniform(text) !== false
+    return (await this.#turns.run(budget, tokenize, isShort)) ?? []
   }
 
-  /** Finds a position at which the text can be split without changing its tokens. */
+  /** Returns a position at which the text can be split without changing its tokens, or `undefined` if there is none. */
   #findSliceEnd(text: string, start: number): number | undefined {
     const rest = text.slice(start, start + sliceLength)
     const length = this.#isolation?.limitSlice(rest) ?? rest.length
@@ -108,6 +111,7 @@ export class Tokenizer {
       : text.length
   }
 
+  /** Returns the last such position up to `last`, or `undefined` if there is none. */
   #findBoundary(text: string, start: number, last: number): number | undefined {
     for (let index = last; this.#boundary && index > start + 1; index--) {
       if (
