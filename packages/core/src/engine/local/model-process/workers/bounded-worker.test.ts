@@ -17,12 +17,20 @@ const jobs = `{
   throw() { throw new Error('Broken.') },
   exit() { process.exit(3) },
   kill() { process.kill(process.pid, 'SIGKILL') },
+  /** Uses 70 ms of CPU time, and is then not given a core any more. */
+  starve() {
+    const spentNs = () => (process.cpuUsage(), Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]))
+    for (const end = spentNs() + 70e6; spentNs() < end; );
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+  },
+  stall() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) },
   sleep() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400); return 'awake' },
   crash() { process.kill(process.pid, 'SIGSEGV') },
 }`
 const thread = write(
   'thread.mjs',
-  `import { serveJobs } from '${new URL('../../../../../dist/engine/local/model-process/workers/serve-jobs.js', import.meta.url)}'
+  `import { readFileSync } from 'node:fs'
+  import { serveJobs } from '${new URL('../../../../../dist/engine/local/model-process/workers/serve-jobs.js', import.meta.url)}'
   const jobs = ${jobs}
   serveJobs((job) => jobs[job] ? jobs[job]() : job)`,
 )
@@ -119,13 +127,24 @@ test.runIf(process.platform === 'linux')('time in which a job does not run is no
 })
 
 test.runIf(process.platform === 'linux')(
-  'a job that does not run for ten times its limit ends with an error of the server',
+  'a job that does not run for twenty times its limit ends with an error of the server',
   async () => {
     const worker = new BoundedWorker<string, string>(thread, bounds)
 
-    await expect(worker.run('sleep', signal, meterFor(20))).rejects.toMatchObject({
+    await expect(worker.run('stall', signal, meterFor(100))).rejects.toMatchObject({
       code: 'overloaded',
       details: { retryAfterMs: expect.any(Number) },
+    })
+  },
+)
+
+test.runIf(process.platform === 'linux')(
+  'a job that has used most of its CPU time in that time ends with an error of its text',
+  async () => {
+    const worker = new BoundedWorker<string, string>(thread, bounds)
+
+    await expect(worker.run('starve', signal, meterFor(100))).rejects.toMatchObject({
+      message: 'too much time',
     })
   },
 )

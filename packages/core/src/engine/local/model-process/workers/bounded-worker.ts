@@ -17,8 +17,11 @@ import type { WorkerMessage } from './serve-jobs.ts'
 const abortedDeadlineMs = 500
 /** Longest elapsed time until a worker begins to work on a job. It may have to read a vocabulary. */
 const startTimeoutMs = 60_000
-/** Longest elapsed time of a job for each ms of its CPU time. On a busy machine, low priority costs that much. */
-const maxSlowdown = 10
+/**
+ * Longest elapsed time of a job for each ms of its CPU time. Low priority leaves a job a tenth of a core beside one
+ * busy thread, and a twentieth beside two.
+ */
+const maxSlowdown = 20
 /** Shortest time between two readings of the CPU time, in ms. */
 const minCheckMs = 10
 
@@ -129,7 +132,8 @@ export class BoundedWorker<Job, Result> {
 
   /**
    * Resolves with `undefined` when the signal aborts before the job starts. Throws an `LlmError`: the
-   * `limitError` of the bounds if the meter has no CPU time left, `overloaded` if the machine is too busy.
+   * `limitError` of the bounds if the job has used up its CPU time, or most of it in the longest elapsed time.
+   * `overloaded` if the machine is too busy.
    */
   run(job: Job, signal: AbortSignal, meter: CpuMeter): Promise<Result | undefined> {
     const running = this.#queue.then(() => (signal.aborted ? undefined : this.#run(job, signal, meter)))
@@ -152,16 +156,18 @@ export class BoundedWorker<Job, Result> {
         fail(error)
         this.#terminate()
       }
-      const setDeadline = (ms: number, error: LlmError): void => {
+      const setDeadline = (ms: number, toError: () => LlmError): void => {
         clearTimeout(deadline)
-        deadline = setTimeout(end, ms, error)
+        deadline = setTimeout(() => end(toError()), ms)
       }
+      const slowJobError = (): LlmError =>
+        meter.spentMs > meter.remainingMs ? limitError('time') : machineTooBusy()
       const check = (): void => {
         const { remainingMs } = meter
         if (remainingMs <= 0) end(limitError('time'))
         else checkTimer = setTimeout(check, Math.max(minCheckMs, remainingMs))
       }
-      onAbort = () => setDeadline(abortedDeadlineMs, limitError('time'))
+      onAbort = () => setDeadline(abortedDeadlineMs, () => limitError('time'))
       signal.addEventListener('abort', onAbort)
       this.#onFailure = fail
       this.#onMessage = (message) => {
@@ -170,11 +176,11 @@ export class BoundedWorker<Job, Result> {
           resolve(message.result)
         } else {
           meter.start(message)
-          if (!signal.aborted) setDeadline(maxSlowdown * meter.remainingMs, machineTooBusy())
+          if (!signal.aborted) setDeadline(maxSlowdown * meter.remainingMs, slowJobError)
           check()
         }
       }
-      setDeadline(startTimeoutMs, machineTooBusy())
+      setDeadline(startTimeoutMs, machineTooBusy)
       this.start().post(job)
     }).finally(() => {
       clearTimeout(checkTimer)
