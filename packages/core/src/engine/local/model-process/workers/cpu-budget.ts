@@ -172,7 +172,7 @@ export class CpuBudget implements BudgetOwner {
 
   /** Throws an `LlmError` `invalid_request` if the call has used up its budget. */
   throwIfSpent(): void {
-    if (this.remainingMs < 0) throw budgetExceeded()
+    if (this.remainingMs <= 0) throw budgetExceeded()
   }
 
   /** Another budget for the same tenant, for one of several texts of a call. */

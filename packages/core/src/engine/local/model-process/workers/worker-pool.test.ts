@@ -173,6 +173,18 @@ test.each([
   expect(limits).toEqual([expected])
 })
 
+test('a call without CPU time left is rejected without a worker', async () => {
+  const { pool, log, budgetFor } = fakePool()
+  const spent = budgetFor('ann')
+  spent.charge(10_000)
+
+  await expect(pool.run({ name: 'late' }, spent)).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: expect.stringContaining('10 s of CPU time for each call'),
+  })
+  expect(log).toEqual([])
+})
+
 test('the CPU time of a job counts towards its call, also if the job fails', async () => {
   const worker: PoolWorker<string, string> = {
     run: async (job, _signal, meter) => {

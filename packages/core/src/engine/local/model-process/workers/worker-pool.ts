@@ -77,9 +77,10 @@ export class WorkerPool<Job, Result> {
 
   /**
    * Charges the CPU time of the job to the budget. Resolves with `undefined` when the signal of the budget aborts
-   * before the job starts.
+   * before the job starts. Throws an `LlmError` `invalid_request` if the call has no CPU time left.
    */
   async run(job: Job, budget: CpuBudget): Promise<Result | undefined> {
+    budget.throwIfSpent()
     const entry: PoolEntry = { budget, isSlow: false }
     for (;;) {
       if (!(await this.#queue.wait(entry, budget.signal))) return undefined
