@@ -26,14 +26,15 @@ test('tenants take turns, so that the grammars of one tenant do not delay those 
   const built: string[] = []
   const builder = openBuilder(built)
   const tenants = new TenantCpu()
-  const greedy = Array.from({ length: 5 }, (_, index) =>
+  const greedy = Array.from({ length: 20 }, (_, index) =>
     builder.build(constraintOf(`greedy ${index}`), budgetOf({ tenant: 'greedy' }, tenants)),
   )
 
   await builder.build(constraintOf('polite'), budgetOf({ tenant: 'ann' }, tenants))
   await Promise.all(greedy)
 
-  expect(built.indexOf('polite')).toBe(1)
+  // At most as many grammars as the pool builds at once come before it.
+  expect(built.indexOf('polite')).toBeLessThanOrEqual(4)
 })
 
 test('a grammar counts towards the CPU time of its call, unless it was built before', async () => {
