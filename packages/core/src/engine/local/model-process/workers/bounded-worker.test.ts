@@ -123,7 +123,8 @@ test.runIf(process.platform === 'linux')('time in which a job does not run is no
   const meter = meterFor(200)
 
   expect(await worker.run('sleep', signal, meter)).toBe('awake')
-  expect(meter.spentMs).toBeLessThan(100)
+  // The job takes about a millisecond. Linux updates the CPU time of other threads each 10 ms at worst.
+  expect(meter.spentMs).toBeLessThan(8)
 })
 
 test.runIf(process.platform === 'linux')(

@@ -20,6 +20,7 @@ export interface JobStart {
 export function startJob(): JobStart {
   try {
     const thread = readlinkSync('/proc/thread-self')
+    updateCpuTime()
     const cpuMs = readCpuMs(thread)
     // Some kernels always report 0.
     return cpuMs ? { thread, cpuMs } : { cpuMs: 0 }
@@ -38,11 +39,20 @@ function readCpuMs(thread: string): number | undefined {
   }
 }
 
-/** CPU time that a job has used so far, in ms. */
-export function spentSince({ thread, cpuMs }: JobStart, startedAt: number): number {
+/** Lets Linux update the CPU time of this thread. Else, a job of a millisecond often ends before the first update. */
+const updateCpuTime = (): void => void process.cpuUsage()
+
+/** CPU time of a job that this thread has ended, in ms. */
+export function spentHere(start: JobStart, startedAt: number): number {
+  updateCpuTime()
+  return spentSince(start, startedAt, 0)
+}
+
+/** @param marginMs CPU time that Linux may not have counted yet */
+function spentSince({ thread, cpuMs }: JobStart, startedAt: number, marginMs: number): number {
   const elapsedMs = performance.now() - startedAt
   const nowMs = thread === undefined ? undefined : readCpuMs(thread)
-  return nowMs === undefined ? elapsedMs : Math.min(elapsedMs, nowMs - cpuMs + tickMs)
+  return nowMs === undefined ? elapsedMs : Math.min(elapsedMs, nowMs - cpuMs + marginMs)
 }
 
 /** Sums up the CPU time of a job, which may run in several workers, one after the other. */
@@ -59,7 +69,8 @@ export class CpuMeter {
   }
 
   get spentMs(): number {
-    return this.#endedMs + (this.#running ? spentSince(this.#running.start, this.#running.startedAt) : 0)
+    if (!this.#running) return this.#endedMs
+    return this.#endedMs + spentSince(this.#running.start, this.#running.startedAt, tickMs)
   }
 
   get remainingMs(): number {

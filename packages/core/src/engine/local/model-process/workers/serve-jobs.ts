@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { type JobStart, spentSince, startJob } from './cpu-meter.ts'
+import { type JobStart, spentHere, startJob } from './cpu-meter.ts'
 import { lowerPriority } from './low-priority.ts'
 
 /** Message of a worker to its `BoundedWorker`. Each job has two: `started`, then `ended`. */
@@ -22,6 +22,6 @@ export function serveJobs<Job, Result>(
     const [start, startedAt] = [startJob(), performance.now()]
     send({ type: 'started', ...start })
     const result = await run(job)
-    send({ type: 'ended', result, spentMs: spentSince(start, startedAt) })
+    send({ type: 'ended', result, spentMs: spentHere(start, startedAt) })
   })
 }
