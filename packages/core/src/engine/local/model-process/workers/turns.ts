@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import { DelayedCall } from '../../../../util/delayed-call.ts'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import { type CpuBudget, listAwake, restCheckMs, selectNext } from './cpu-budget.ts'
-import { DelayedCall } from './delayed-call.ts'
 
 /** Pause after a piece of work while the model decodes, relative to the duration of the piece. */
 const restPerWork = 4
@@ -61,7 +61,7 @@ export class Turns {
     if (this.#isBusy) return undefined
     const restMs = this.#isDecoding() ? this.#restsUntil - performance.now() : 0
     const ready = listAwake(restMs > 0 ? waiting.filter(({ isShort }) => isShort) : waiting)
-    if (ready.length < waiting.length) this.#nextCheck.arm(restMs > 0 ? restMs : restCheckMs)
+    if (ready.length < waiting.length) this.#nextCheck.schedule(restMs > 0 ? restMs : restCheckMs)
     return selectNext(ready)
   }
 }

@@ -5,10 +5,10 @@
  * quick ones.
  */
 import { availableParallelism } from 'node:os'
+import { DelayedCall } from '../../../../util/delayed-call.ts'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import { type CpuBudget, listAwake, restCheckMs, selectNext } from './cpu-budget.ts'
 import { CpuMeter } from './cpu-meter.ts'
-import { DelayedCall } from './delayed-call.ts'
 
 /** Time after its start from which on a job counts as slow, in ms. */
 const defaultQuickMs = 1_000
@@ -133,7 +133,7 @@ export class WorkerPool<Job, Result> {
     if (!canRunSlow && !canRunQuick) return undefined
     const ready = waiting.filter((entry) => (isExpectedSlow(entry) ? canRunSlow : canRunQuick))
     const awake = listAwake(ready, isExpectedSlow)
-    if (awake.length < ready.length) this.#nextCheck.arm(restCheckMs)
+    if (awake.length < ready.length) this.#nextCheck.schedule(restCheckMs)
     return selectNext(awake)
   }
 

@@ -1,4 +1,4 @@
-/** Calls a function later, at most once at a time. */
+/** Calls a function after a delay. Ignores further requests while a call is pending. */
 export class DelayedCall {
   readonly #call: () => void
   #timer: NodeJS.Timeout | undefined
@@ -8,7 +8,7 @@ export class DelayedCall {
   }
 
   /** Does nothing while a call is pending, even if that one comes later. */
-  arm(ms: number): void {
+  schedule(ms: number): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       this.#call()
