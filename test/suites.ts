@@ -36,6 +36,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'words of 30,000 letters in crashing tokenizers',
   ],
+  'test/incidents/model-input/sequence-breakers-blocked-every-stream.test.ts': [
+    '.ci/run',
+    'measured: pauses of a stream during hostile requests',
+  ],
   'test/incidents/{access/one-header,store/a-name,streams/model-output}*.test.ts': [
     '.ci/run',
     'each API with each restriction, resolver and SDK',

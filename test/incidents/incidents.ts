@@ -204,6 +204,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'test/incidents/model-input/one-long-word-ended-every-stream.test.ts',
       'a word of 30,000 letters is counted, tokenized and answered, and other answers go on',
     ],
+    [
+      'test/incidents/model-input/sequence-breakers-blocked-every-stream.test.ts',
+      'a breaker that crashes the tokenizer ends neither its own answer nor another stream',
+    ],
   ),
   'B-6': tested(
     'Parts of a schema that the engine does not support were dropped without an error.',

@@ -44,7 +44,7 @@ export const limits = {
   /** Logit biases per request. No vocabulary has as many tokens. */
   biases: 300_000,
   dry: { strength: 100, base: 100 },
-  /** DRY sequence breakers. llama.cpp searches the whole vocabulary for each, and uses its first 40 bytes. */
+  /** DRY sequence breakers. After each token, the end of the output is searched for all of them. */
   breakers: 8,
   breakerLength: 40,
   /** Alternatives per token, as in the OpenAI and Ollama APIs. */

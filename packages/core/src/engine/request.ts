@@ -238,7 +238,7 @@ export interface Sampling {
 
 /**
  * DRY penalty ("don't repeat yourself"). Makes a token that would extend a repetition less likely. The
- * penalty grows with the length of the repetition.
+ * penalty grows with the length of the repetition. It is subtracted before the other penalties are applied.
  */
 export interface DryPenalty {
   /** From 0 to 100. 0 turns the penalty off. */

@@ -105,9 +105,10 @@ test('the last prompt tokens are penalised, and the sampler adds the tokens that
   expect(config.repeatPenaltyMaxTokens).toBe(64)
 })
 
-const noBias = () => {
+const unused = () => {
   throw new Error('not asked for')
 }
+const noBias = { tokenBias: unused, textOf: unused }
 
 describe('the DRY penalty', () => {
   test("has llama.cpp's defaults", () => {
@@ -123,13 +124,37 @@ describe('the DRY penalty', () => {
     [50, 50],
     [2_147_483_647, 1_000],
   ])('looking back %d tokens becomes %d: at most the context size', (lastN, expected) => {
-    const config = toSamplerConfig(draw({ dry: { strength: 1, lastN, breakers: [] } }), [])
-
-    expect(config).toMatchObject({
-      dryRepeatPenaltyStrength: 1,
-      dryRepeatPenaltyLastTokens: expected,
-      dryRepeatPenaltySequenceBreakers: [],
+    expect(draw({ dry: { strength: 1, lastN, breakers: [] } }).dry).toMatchObject({
+      lastN: expected,
+      breakers: [],
     })
+  })
+
+  test('reaches the sampler as a bias, never as an option that searches the vocabulary', () => {
+    const config = toSamplerConfig(draw({ dry: { strength: 1 }, logitBias: [[3, 2]] }), [], [], [[5, -4]])
+
+    expect(config.tokenBiasKeys).toEqual(Uint32Array.of(3, 5))
+    expect(config.tokenBiasValues).toEqual(Float32Array.of(2, -4))
+    expect(Object.keys(config).filter((key) => key.startsWith('dry'))).toEqual([])
+  })
+
+  test('reaches the public API as a bias of the output so far', () => {
+    const drawn: Token[] = []
+    const { tokenBias, ...rest } = toEvaluateOptions(
+      draw({ dry: { strength: 1 }, logitBias: [[3, 2]] }),
+      { tokenBias: (pairs) => pairs as unknown as TokenBias, textOf: () => '' },
+      [],
+      drawn,
+    )
+    const ask = (): unknown => typeof tokenBias === 'function' && tokenBias()
+
+    expect(ask()).toEqual([[3, 2]])
+    drawn.push(...([3, 4, 5, 3, 4] as Token[]))
+    expect(ask()).toEqual([
+      [3, 2],
+      [5, -1],
+    ])
+    expect(rest).not.toHaveProperty('dryRepeatPenalty')
   })
 
   test('is off without a strength', () => {
@@ -180,7 +205,8 @@ describe('end tokens', () => {
     const drawn: Token[] = []
     const biases: unknown[] = []
     const bias = (pairs: unknown) => biases.push(pairs) as unknown as TokenBias
-    const { tokenBias } = toEvaluateOptions(draw({ minTokens: 1 }), bias, [], drawn)
+    const tools = { tokenBias: bias, textOf: unused }
+    const { tokenBias } = toEvaluateOptions(draw({ minTokens: 1 }), tools, [], drawn)
 
     const ask = (): unknown => typeof tokenBias === 'function' && tokenBias()
     ask()

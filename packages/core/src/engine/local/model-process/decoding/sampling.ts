@@ -2,6 +2,7 @@
 import type { SequenceEvaluateOptions, Token, TokenBias } from 'node-llama-cpp'
 import type { DryPenalty, ExcludeTop, Sampling } from '../../../request.ts'
 import { limits } from '../../../request-limits.ts'
+import { DryPenalties } from './dry-penalties.ts'
 
 /** Sampling options with defaults applied. */
 export interface SamplingParams {
@@ -108,11 +109,6 @@ export interface SamplerConfig {
   repeatPenaltyMaxTokens?: number
   repeatPenaltyTokens?: Uint32Array
   grammarEvaluationState?: object
-  dryRepeatPenaltyStrength?: number
-  dryRepeatPenaltyBase?: number
-  dryRepeatPenaltyAllowedLength?: number
-  dryRepeatPenaltyLastTokens?: number
-  dryRepeatPenaltySequenceBreakers?: readonly string[]
   xtcProbability?: number
   xtcThreshold?: number
 }
@@ -121,33 +117,28 @@ export interface SamplerConfig {
  * Leaves out options that keep all tokens, since node-llama-cpp would sort the whole vocabulary for them. If
  * a sampler gets an equal configuration again, it keeps its state.
  * @param sampled output tokens so far
+ * @param dryBias see `DryPenalties`
  */
 export function toSamplerConfig(
   params: SamplingParams,
   prompt: readonly Token[],
   sampled: readonly Token[] = [],
+  dryBias: SamplingParams['bias'] = [],
 ): SamplerConfig {
-  const { temperature, topK, topP, minP, seed, penalty, dry, xtc } = params
+  const { temperature, topK, topP, minP, seed, penalty, xtc } = params
   return {
     temperature,
     seed,
     ...(topK > 0 && { topK }),
     ...(topP < 1 && { topP }),
     ...(minP > 0 && { minP }),
-    ...toTokenBias(biasAt(params, sampled.length)),
+    ...toTokenBias(biasAt(params, sampled.length), dryBias),
     ...(penalty && {
       repeatPenalty: penalty.repeat,
       repeatPenaltyPresencePenalty: penalty.presence,
       repeatPenaltyFrequencyPenalty: penalty.frequency,
       repeatPenaltyMaxTokens: penalty.window,
       repeatPenaltyTokens: Uint32Array.from(takeLast(prompt, sampled, penalty.window)),
-    }),
-    ...(dry && {
-      dryRepeatPenaltyStrength: dry.strength,
-      dryRepeatPenaltyBase: dry.base,
-      dryRepeatPenaltyAllowedLength: dry.allowedLength,
-      dryRepeatPenaltyLastTokens: dry.lastN,
-      dryRepeatPenaltySequenceBreakers: dry.breakers,
     }),
     ...(xtc && { xtcProbability: xtc.probability, xtcThreshold: xtc.threshold }),
   }
@@ -164,18 +155,32 @@ export const toProbeConfig = ({ bias, seed }: SamplingParams, top: number): Samp
   ...toTokenBias(bias),
 })
 
-const toTokenBias = (
-  bias: SamplingParams['bias'],
-): Pick<SamplerConfig, 'tokenBiasKeys' | 'tokenBiasValues'> =>
-  bias.length === 0
-    ? {}
-    : {
-        tokenBiasKeys: Uint32Array.from(bias, ([token]) => token),
-        tokenBiasValues: Float32Array.from(bias, ([, value]) => value),
-      }
+/** A loop, since the lists of a step may have 300,000 biases. A token in both lists gets the sum. */
+function toTokenBias(
+  ...lists: readonly SamplingParams['bias'][]
+): Pick<SamplerConfig, 'tokenBiasKeys' | 'tokenBiasValues'> {
+  const count = lists.reduce((sum, { length }) => sum + length, 0)
+  if (count === 0) return {}
+  const tokenBiasKeys = new Uint32Array(count)
+  const tokenBiasValues = new Float32Array(count)
+  let at = 0
+  for (const list of lists)
+    for (const [token, value] of list) {
+      tokenBiasKeys[at] = token
+      tokenBiasValues[at++] = value
+    }
+  return { tokenBiasKeys, tokenBiasValues }
+}
 
 const takeLast = (prompt: readonly Token[], sampled: readonly Token[], count: number): readonly Token[] =>
   [...prompt.slice(-count), ...sampled.slice(-count)].slice(-count)
+
+/** What the public API needs of a model for biases. */
+export interface BiasTools {
+  /** Adds up the biases of a token that occurs twice. */
+  tokenBias(pairs: SamplingParams['bias']): TokenBias
+  textOf(tokens: readonly Token[]): string
+}
 
 /**
  * Like `toSamplerConfig`, for the public API of node-llama-cpp.
@@ -183,15 +188,22 @@ const takeLast = (prompt: readonly Token[], sampled: readonly Token[], count: nu
  */
 export function toEvaluateOptions(
   params: SamplingParams,
-  tokenBias: (pairs: SamplingParams['bias']) => TokenBias,
+  tools: BiasTools,
   prompt: readonly Token[],
   sampled: readonly Token[],
 ): SequenceEvaluateOptions {
   const { temperature, topK, topP, minP, seed, bias, penalty, dry, xtc, ban } = params
+  const penalties = dry && new DryPenalties(dry, tools.textOf)
+  let accepted = 0
+  const currentBias = (): TokenBias => {
+    for (const token of sampled.slice(accepted)) penalties?.accept(token)
+    accepted = sampled.length
+    return tools.tokenBias([...biasAt(params, sampled.length), ...(penalties?.list() ?? [])])
+  }
   return {
     ...{ temperature, topK, topP, minP, seed },
-    ...(bias.length > 0 && { tokenBias: tokenBias(bias) }),
-    ...(ban && { tokenBias: () => tokenBias(biasAt(params, sampled.length)) }),
+    ...(bias.length > 0 && { tokenBias: tools.tokenBias(bias) }),
+    ...((ban || dry) && { tokenBias: currentBias }),
     ...(penalty && {
       repeatPenalty: {
         penalty: penalty.repeat,
@@ -199,15 +211,6 @@ export function toEvaluateOptions(
         frequencyPenalty: penalty.frequency,
         maxPunishTokens: penalty.window,
         punishTokens: () => [...takeLast(prompt, sampled, penalty.window)],
-      },
-    }),
-    ...(dry && {
-      dryRepeatPenalty: {
-        strength: dry.strength,
-        base: dry.base,
-        allowedLength: dry.allowedLength,
-        lastTokens: dry.lastN,
-        sequenceBreakers: [...dry.breakers],
       },
     }),
     ...(xtc && { xtc }),

@@ -10,21 +10,24 @@ import { invalidRequest, LlmError } from '../../../../errors.ts'
 import { uncached } from '../../../events.ts'
 import type { StepCounter } from '../model.ts'
 import type { GenerationJob, Runner, RunOutcome } from '../runner.ts'
-import { toEvaluateOptions } from './sampling.ts'
-
-type ToBias = Parameters<typeof toEvaluateOptions>[1]
+import { type BiasTools, toEvaluateOptions } from './sampling.ts'
 
 export class SequentialRunner implements Runner {
   readonly #sequence: LlamaContextSequence
-  readonly #toBias: ToBias
+  readonly #biasTools: BiasTools
   readonly #chunkSize: number
   readonly #progress: StepCounter
   #queue: Promise<unknown> = Promise.resolve()
   #isDecoding = false
 
-  constructor(sequence: LlamaContextSequence, toBias: ToBias, chunkSize: number, progress: StepCounter) {
+  constructor(
+    sequence: LlamaContextSequence,
+    biasTools: BiasTools,
+    chunkSize: number,
+    progress: StepCounter,
+  ) {
     this.#sequence = sequence
-    this.#toBias = toBias
+    this.#biasTools = biasTools
     this.#chunkSize = chunkSize
     this.#progress = progress
   }
@@ -79,7 +82,7 @@ export class SequentialRunner implements Runner {
     if (maxTokens === 0) return 'limit'
     const sampled: Token[] = []
     const options = {
-      ...toEvaluateOptions(sampling, this.#toBias, prompt, sampled),
+      ...toEvaluateOptions(sampling, this.#biasTools, prompt, sampled),
       ...(grammar && { grammarEvaluationState: grammar.createState() }),
     }
     for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {

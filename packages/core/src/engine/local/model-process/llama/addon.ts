@@ -19,6 +19,8 @@ export interface Addon {
   readonly context: AddonContext
   readonly model: object
   readonly AddonSampler: AddonSamplerClass
+  /** Text of the tokens, special tokens included. */
+  readonly textOf: (tokens: readonly Token[]) => string
 }
 
 interface AddonSamplerClass {
@@ -105,7 +107,12 @@ export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext):
     addonContext &&
     _model &&
     samplers &&
-    sampler && { context: addonContext, model: _model, AddonSampler: samplers }
+    sampler && {
+      context: addonContext,
+      model: _model,
+      AddonSampler: samplers,
+      textOf: (tokens) => model.detokenize(tokens, true),
+    }
   )
 }
 

@@ -47,7 +47,10 @@ export async function openGenerativeModel(
       stepMs: defaultStepMs,
       runner: new SequentialRunner(
         context.getSequence(),
-        (pairs) => toTokenBias(library, model, pairs),
+        {
+          tokenBias: (pairs) => toTokenBias(library, model, pairs),
+          textOf: (tokens) => model.detokenize(tokens, true),
+        },
         plan.chunkSize,
         progress,
       ),

@@ -4,6 +4,7 @@
  */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
 import type { Logprobs, Sampler } from '../decoding/decoder.ts'
+import { DryPenalties } from '../decoding/dry-penalties.ts'
 import {
   type SamplerConfig,
   type SamplingParams,
@@ -24,6 +25,8 @@ export class TokenSampler implements Sampler {
   /** Grammar state. Advances with each sampled token. */
   #grammar: LlamaGrammarEvaluationState | undefined
   readonly #autoClose: JsonAutoClose | undefined
+  readonly #dry: DryPenalties | undefined
+  #dryBias: SamplingParams['bias'] = []
   /**
    * One probe reads the logprob of any token, the other one the most likely tokens. A single probe would sort
    * the whole vocabulary.
@@ -44,7 +47,8 @@ export class TokenSampler implements Sampler {
     this.#prompt = prompt
     this.#grammar = grammar
     this.#autoClose = autoClose
-    const { logprobs } = params
+    const { logprobs, dry } = params
+    this.#dry = dry && new DryPenalties(dry, addon.textOf)
     const tops = logprobs === undefined ? [] : logprobs === 0 ? [0] : [0, logprobs]
     this.#sampler = createSampler(addon, this.#config())
     this.#greedyProbe = autoClose && createSampler(addon, toProbeConfig(params, 0))
@@ -88,7 +92,7 @@ export class TokenSampler implements Sampler {
 
   #config(): SamplerConfig {
     return {
-      ...toSamplerConfig(this.#params, this.#prompt, this.#sampled),
+      ...toSamplerConfig(this.#params, this.#prompt, this.#sampled, this.#dryBias),
       ...(this.#grammar && { grammarEvaluationState: stateOf(this.#grammar) }),
     }
   }
@@ -109,8 +113,19 @@ export class TokenSampler implements Sampler {
     this.#sampled.push(token)
     this.#autoClose?.accept(token)
     if (token !== sampled) this.#grammar = this.#autoClose?.cloneState()
-    if (token !== sampled || this.#sampled.length === until) this.#sampler.applyConfig(this.#config())
+    const isPenaltyNew = this.#updateDryBias(token)
+    if (token !== sampled || this.#sampled.length === until || isPenaltyNew)
+      this.#sampler.applyConfig(this.#config())
     return token
+  }
+
+  /** Returns `false` if the penalties are the same as before. */
+  #updateDryBias(token: Token): boolean {
+    if (!this.#dry) return false
+    const before = this.#dryBias
+    this.#dry.accept(token)
+    this.#dryBias = this.#dry.list()
+    return before.length > 0 || this.#dryBias.length > 0
   }
 
   async #probeLogprobs(token: Token, output: number): Promise<Logprobs | undefined> {
