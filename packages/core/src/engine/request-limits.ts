@@ -43,7 +43,8 @@ export const limits = {
   bias: 100,
   /** Logit biases per request. No vocabulary has as many tokens. */
   biases: 300_000,
-  dry: { strength: 100, base: 100 },
+  /** All `lastN` tokens are searched after each token, about 15 ms at worst. A higher number is cut. */
+  dry: { strength: 100, base: 100, lastN: 16_384 },
   /** DRY sequence breakers. After each token, the end of the output is searched for all of them. */
   breakers: 8,
   breakerLength: 40,

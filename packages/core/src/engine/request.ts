@@ -248,8 +248,8 @@ export interface DryPenalty {
   /** Length of the longest repetition without a penalty, in tokens. @default 2 */
   readonly allowedLength?: number
   /**
-   * Number of last generated tokens to search for repetitions. 0 searches none, -1 all. The prompt is not
-   * searched.
+   * Number of last generated tokens to search for repetitions, at most 16,384. 0 searches none, -1 all up to
+   * that number. The prompt is not searched.
    * @default -1
    */
   readonly lastN?: number

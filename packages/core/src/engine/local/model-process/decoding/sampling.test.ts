@@ -130,6 +130,12 @@ describe('the DRY penalty', () => {
     })
   })
 
+  test('looks back at most 16,384 tokens, however large the context', () => {
+    const large = { ...vocabulary, contextSize: 1_000_000 }
+
+    expect(toSamplingParams({ dry: { strength: 1 } }, large).dry?.lastN).toBe(16_384)
+  })
+
   test('reaches the sampler as a bias, never as an option that searches the vocabulary', () => {
     const config = toSamplerConfig(draw({ dry: { strength: 1 }, logitBias: [[3, 2]] }), [], [], [[5, -4]])
 

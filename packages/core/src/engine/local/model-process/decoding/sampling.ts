@@ -52,6 +52,7 @@ export function toSamplingParams(
   // The window is at most the context, since node-llama-cpp allocates memory for the whole window.
   const windowOf = (lastN: number): number => (lastN === -1 ? contextSize : Math.min(lastN, contextSize))
   const window = windowOf(repeatLastN)
+  const dryWindow = Math.min(windowOf(dry?.lastN ?? -1), limits.dry.lastN)
   const hasPenalty = window > 0 && (repeat !== 1 || presence !== 0 || frequency !== 0)
   const until = ignoreEos ? Number.POSITIVE_INFINITY : minTokens
   return {
@@ -62,7 +63,7 @@ export function toSamplingParams(
     seed: toSeed(seed),
     bias: logitBias.filter(([token]) => token >= 0 && token < vocabularySize),
     ...(hasPenalty && { penalty: { repeat, presence, frequency, window } }),
-    ...(dry && dry.strength > 0 && { dry: { ...dryDefaults, ...dry, lastN: windowOf(dry.lastN ?? -1) } }),
+    ...(dry && dry.strength > 0 && { dry: { ...dryDefaults, ...dry, lastN: dryWindow } }),
     ...(xtc && xtc.probability > 0 && temperature > 0 && { xtc }),
     ...(until > 0 && { ban: { tokens: getEogTokens(), until } }),
   }
