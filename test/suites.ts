@@ -193,6 +193,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
 
 /** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
 export const aloneSuites: readonly string[] = [
+  'test/incidents/model-input/sequence-breakers-blocked-every-stream.test.ts',
   'test/incidents/tenants/slow-templates-of-one-tenant-stopped-every-chat.test.ts',
   'test/robustness/*.test.ts',
   'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts',

@@ -89,7 +89,8 @@ test('breakers that overlap with much of the vocabulary do not stop the stream o
   })
 
   expect(last).toBe('text')
-  expect(longestMs).toBeLessThan(400)
+  // llama.cpp's search took 1,500 ms.
+  expect(longestMs).toBeLessThan(700)
   expect(processIdOf('regex')).toBe(processId)
 })
 
