@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createLlm, type Llm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
@@ -97,10 +97,13 @@ describe.each(['sync', 'async'])("Ollama's Python SDK, %s", (mode) => {
   }, 150_000)
 })
 
-describe.each(
+// Each waits for seconds, so they run side by side.
+test.concurrent.for(
   ['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)),
-)('rate limits and the Python SDK %s, %s', (sdk, mode) => {
-  test('a rate-limited call is answered after one retry, and a call at the spending limit is not retried', async () => {
+)(
+  'with the Python SDK %s, %s, a rate-limited call is answered after one retry, and a call at the spending limit is not retried',
+  { timeout: 60_000 },
+  async ([sdk, mode], { onTestFinished }) => {
     const limited = await serveLimited(models, 3_000)
     onTestFinished(() => limited.close())
     /** Resolves with the last line of the script. Its first line reports that the client module is loaded. */
@@ -128,8 +131,8 @@ describe.each(
     const refusal = sdk === 'openai' ? 'RateLimitError' : 'BadRequestError'
     expect(await ask(poor, async () => {})).toBe(refusal)
     expect(limited.arrivals).toHaveLength(1)
-  }, 60_000)
-})
+  },
+)
 
 /** A line of the script's output: the result of a situation, or a request to the test. */
 interface Line {
