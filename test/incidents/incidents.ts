@@ -197,7 +197,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
     ],
     [
       'test/local-engine/hostile-neighbours.test.ts',
-      '%s is rejected, and eight streams of another model finish',
+      'eight streams of another model finish while calls are rejected: %s',
     ],
     ['packages/core/src/grammar/gbnf/check.test.ts', 'rejects %j: %s'],
     [

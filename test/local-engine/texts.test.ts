@@ -19,6 +19,7 @@ const contextSize = 2_048
 const longestRejectionMs = 10 * callBudgetMs
 
 const message = (text: string, role = 'user'): Message => ({ role, content: [{ type: 'text', text }] })
+const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
 const call = () => ({ signal: new AbortController().signal })
 
 /** The longest time between two pieces of an answer that is generated while `work` runs, in ms. */
@@ -73,7 +74,6 @@ describe('while an answer is generated', () => {
   afterAll(() => llm.close())
 
   const model = 'tiny-llama-spm.f16'
-  const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
   const bare = (...prompt: (string | readonly number[])[]) =>
     ({ kind: 'text', prompt, template: false }) as const
 
@@ -119,52 +119,71 @@ describe('while an answer is generated', () => {
 
 describe('a template', () => {
   let folder: string
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'templates-'))
-  })
-
-  afterAll(() => rm(folder, { recursive: true }))
+  let llm: Llm
 
   /** Only the native template engine supports `pop` of lists. */
   const native = '{{ [1].pop() }}'
   const loop = (body: string): string =>
     `{% for i in range(999999) %}{% for j in range(999999) %}${body}{% endfor %}{% endfor %}`
+  /** A template that renders each part only for the message of that name. */
+  const forMessages = (parts: Readonly<Record<string, string>>): string =>
+    Object.entries(parts)
+      .map(([text, part]) => `{% if messages[0].content == "${text}" %}${part}{% endif %}`)
+      .join('')
+  const templates = {
+    script: forMessages({
+      'never ends': loop(''),
+      'writes a gigabyte': loop('{{ "0123456789" * 1000 }}{{ "x" }}'),
+      'doubles a text': `{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}`,
+      'calls itself': '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}',
+    }),
+    native:
+      native + forMessages({ 'never ends': loop(''), 'writes a gigabyte': loop('0123456789'.repeat(1_000)) }),
+    nested: `{{ ${'('.repeat(20_000)}`,
+  }
 
-  test.each([
-    ['that never ends', loop('')],
-    ['that never ends in native code', native + loop('')],
-    ['that writes a gigabyte', loop('{{ "0123456789" * 1000 }}{{ "x" }}')],
-    ['that writes a gigabyte in native code', native + loop('0123456789'.repeat(1_000))],
-    [
-      'that doubles a text',
-      `{% set ns = namespace(t="a") %}{% for i in range(40) %}{% set ns.t = ns.t ~ ns.t %}{% endfor %}{{ ns.t }}`,
-    ],
-    ['that calls itself', '{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}'],
-    ['that is deeply nested', `{{ ${'('.repeat(20_000)}`],
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'templates-'))
+    for (const [name, template] of Object.entries(templates))
+      await writeFile(join(folder, `${name}.gguf`), forgedTemplate(template))
+    llm = await createLlm({ models: folder, local: { contextSize } })
+  })
+
+  afterAll(async () => {
+    await llm.close()
+    await rm(folder, { recursive: true })
+  })
+
+  test.each<[what: string, model: keyof typeof templates, text: string, harmless?: string]>([
+    ['that never ends', 'script', 'never ends', ''],
+    ['that never ends in native code', 'native', 'never ends', '1'],
+    ['that writes a gigabyte', 'script', 'writes a gigabyte', ''],
+    ['that writes a gigabyte in native code', 'native', 'writes a gigabyte', '1'],
+    ['that doubles a text', 'script', 'doubles a text', ''],
+    ['that calls itself', 'script', 'calls itself', ''],
+    ['that is deeply nested', 'nested', 'any'],
   ])(
     `%s is rejected within ${longestRejectionMs / 1_000} s, and a running answer continues`,
-    async (_what, template) => {
-      await writeFile(join(folder, 'hostile.gguf'), forgedTemplate(template))
-      const llm = await createLlm({ models: folder, local: { contextSize } })
-      try {
-        await llm.load('hostile')
-        const processId = llm.loaded()[0]?.processId
-        const startedAt = performance.now()
+    async (_what, model, text, harmless) => {
+      await llm.load(model)
+      const processIdOf = () => llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId
+      const processId = processIdOf()
+      const startedAt = performance.now()
 
-        const gapMs = await longestGapBeside(llm, 'hostile', async () => {
-          await expect(llm.chat('Hello', { model: 'hostile' })).rejects.toMatchObject({
-            code: 'invalid_request',
-            details: { param: 'messages' },
-          })
+      const gapMs = await longestGapBeside(llm, model, async () => {
+        await expect(llm.chat(text, { model })).rejects.toMatchObject({
+          code: 'invalid_request',
+          message: expect.stringContaining('chat template'),
+          details: { param: 'messages' },
         })
+      })
 
-        expect(performance.now() - startedAt).toBeLessThan(longestRejectionMs)
-        expect(gapMs).toBeLessThan(longestGapMs)
-        expect(llm.loaded()[0]?.processId).toBe(processId)
-      } finally {
-        await llm.close()
-      }
+      expect(performance.now() - startedAt).toBeLessThan(longestRejectionMs)
+      expect(gapMs).toBeLessThan(longestGapMs)
+      if (harmless !== undefined)
+        expect(await llm.render({ model, input: chat(message('Hello')) }, call())).toBe(harmless)
+      expect(processId).toBeDefined()
+      expect(processIdOf()).toBe(processId)
     },
     2 * longestRejectionMs,
   )
