@@ -64,6 +64,8 @@ export default defineConfig({
       new CountReporter(process.env.MODELMOUNT_COUNTS),
       ...(longPart === undefined ? [] : ['json']),
     ],
+    // Node imports built packages by itself. Vitest would take several times as long, and they would run slower.
+    server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     projects:
