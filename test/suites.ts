@@ -86,10 +86,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/fair-shares.test.ts': ['.ci/run', 'tenants that share one sequence'],
   'test/local-engine/faults.test.ts': ['.ci/run', 'measured: faults of model processes'],
   'test/local-engine/forged.test.ts': ['.ci/run', 'forged GGUF files, a sample'],
-  'test/local-engine/full-machine.test.ts': [
-    '.ci/run',
-    'measured: several apps without memory for all their models',
-  ],
+  'test/local-engine/full-machine.test.ts': ['.ci/run', 'several apps without memory for all their models'],
   'test/local-engine/go-templates.test.ts': [
     '.ci/run',
     'measured: templates in Go text/template, in all three dialects',
@@ -99,7 +96,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/loading.test.ts': ['.ci/run', 'load, keep-alive, unload'],
   'test/local-engine/hostile-neighbours.test.ts': ['.ci/run', 'measured: costly grammars during streams'],
   'test/local-engine/kills.test.ts': ['.ci/run', 'measured: kills, a sample'],
-  'test/local-engine/memory.test.ts': ['.ci/run', 'measured: contexts that do not fit'],
+  'test/local-engine/memory.test.ts': ['.ci/run', 'contexts that do not fit'],
   'test/local-engine/pre-tokenizers.test.ts': ['.ci/run', 'long words with every pre-tokenizer, a sample'],
   'test/local-engine/prompt-cache.random.test.ts': ['.ci/run', 'random calls and kills, a sample'],
   'test/local-engine/prompt-reuse.test.ts': [
@@ -198,8 +195,8 @@ export const aloneSuites: readonly string[] = [
   'test/robustness/*.test.ts',
   'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts',
   ...[
-    ...['cancelling', 'crashes', 'faults', 'full-machine', 'go-templates', 'hostile-neighbours', 'kills'],
-    ...['memory', 'parallel', 'short-calls', 'stopped', 'texts'],
+    ...['cancelling', 'crashes', 'faults', 'go-templates', 'hostile-neighbours', 'kills', 'parallel'],
+    ...['short-calls', 'stopped', 'texts'],
   ].map((name) => `test/local-engine/${name}.test.ts`),
 ]
 
