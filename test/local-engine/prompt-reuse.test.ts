@@ -560,7 +560,7 @@ describe('answers with a seed', () => {
   })
 
   describe('while another model uses the same cores', () => {
-    const count = times(48, 4)
+    const count = times(48, 2)
     const folder = emptyFolder()
     let both: Llm
 
