@@ -12,11 +12,6 @@ import { noiseModel } from '../support/models.ts'
 /** On an idle machine, the gap between two tokens is about 40 ms. The rest is a margin for busy machines. */
 const longestGapMs = 1_000
 const contextSize = 2_048
-/**
- * Longest elapsed time until a template is rejected, in ms. The limit is CPU time, and rendering has a low priority
- * beside the running answer. If it took longer than ten times the limit, the error would be `overloaded`.
- */
-const longestRejectionMs = 10 * callBudgetMs
 
 const message = (text: string, role = 'user'): Message => ({ role, content: [{ type: 'text', text }] })
 const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
@@ -163,12 +158,11 @@ describe('a template', () => {
     ['that calls itself', 'script', 'calls itself', ''],
     ['that is deeply nested', 'nested', 'any'],
   ])(
-    `%s is rejected within ${longestRejectionMs / 1_000} s, and a running answer continues`,
+    '%s is rejected, and a running answer continues',
     async (_what, model, text, harmless) => {
       await llm.load(model)
       const processIdOf = () => llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId
       const processId = processIdOf()
-      const startedAt = performance.now()
 
       const gapMs = await longestGapBeside(llm, model, async () => {
         await expect(llm.chat(text, { model })).rejects.toMatchObject({
@@ -178,14 +172,14 @@ describe('a template', () => {
         })
       })
 
-      expect(performance.now() - startedAt).toBeLessThan(longestRejectionMs)
       expect(gapMs).toBeLessThan(longestGapMs)
       if (harmless !== undefined)
         expect(await llm.render({ model, input: chat(message('Hello')) }, call())).toBe(harmless)
       expect(processId).toBeDefined()
       expect(processIdOf()).toBe(processId)
     },
-    2 * longestRejectionMs,
+    // The limit is CPU time, and rendering has a low priority beside the running answer.
+    20 * callBudgetMs,
   )
 
   test('is not rendered for aborted calls', async () => {
