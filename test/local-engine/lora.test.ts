@@ -57,7 +57,7 @@ beforeAll(async () => {
       { name: 'encoder', file: encoderModel, adapters: [{ file: at('forEncoder') }] },
       on('base', { file: modelPath }),
     ],
-    local: { contextSize: 256, parallel: 2, maxLoadedModels: 2 },
+    local: { contextSize: 256, parallel: 2, maxLoadedModels: 2, reloadCooldown: 0 },
   })
 })
 

@@ -20,7 +20,7 @@ afterEach(() => llm.close())
 afterAll(() => rm(folder, { recursive: true }))
 
 const start = async (local: LocalOptions = {}): Promise<void> => {
-  llm = await createLlm({ models: folder, local })
+  llm = await createLlm({ models: folder, local: { reloadCooldown: 0, ...local } })
 }
 const ask = (model: string, maxTokens = 3) => llm.chat('Hello', { model, maxTokens, temperature: 0 })
 const names = (): readonly string[] =>

@@ -1,13 +1,17 @@
 /**
- * One caller with the smallest scope sent another `num_ctx` or a `keep_alive` of 0 with each call. Each time,
- * the model was reloaded, and the other callers waited. Ollama reloads in the same way: two clients with
+ * One caller with the smallest scope sent another `num_ctx` or a `keep_alive` of 0 with each call, or named more
+ * models in turn than could be loaded. Each time, a model was reloaded, and the other callers waited. Ollama reloads in the same way: two clients with
  * different `num_ctx` take turns in reloading its model (ollama/ollama: server/sched.go, `needsReload`).
  */
-import { type Caller, createLlm, type Llm, routesFor } from '@modelmount/core'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Caller, createLlm, type Llm, type LocalOptions, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { emptyFolder } from '../../support/empty-folder.ts'
 import { type Listening, listen } from '../../support/listen.ts'
+import { noiseModel } from '../../support/models.ts'
 
 const contextSize = 256
 const models = emptyFolder()
@@ -239,6 +243,55 @@ describe('with the scope models', () => {
 
     // Two, or three if a call of Ann's arrives more than a second after the load.
     expect(processIds.size).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('with more models than can be loaded', () => {
+  let folder: string
+  let llm: Llm
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'models-'))
+    for (const name of ['a', 'b']) await copyFile(noiseModel, join(folder, `${name}.gguf`))
+  })
+
+  afterEach(() => llm.close())
+
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const open = async (local: LocalOptions): Promise<void> => {
+    llm = await createLlm({ models: folder, local: { contextSize, ...local } })
+  }
+  const ask = async (name: Name, model: string, signal = new AbortController().signal) => {
+    const input = { kind: 'text', prompt: ['Hello'] } as const
+    for await (const _event of await llm
+      .as(callers[name] as Caller)
+      .generate({ model, input, maxTokens: 1 }, { signal }));
+  }
+  const processOf = (model: string) => llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId
+
+  test('a call for another model evicts no freshly loaded one, whose callers do not wait', async () => {
+    await open({ maxLoadedModels: 1, reloadCooldown: '1h' })
+    await ask('ann', 'a')
+    const processId = processOf('a')
+    const leaving = new AbortController()
+    const waiting = ask('eve', 'b', leaving.signal)
+
+    for (let call = 0; call < 5; call++) await ask('ann', 'a')
+
+    expect(processOf('a')).toBe(processId)
+    leaving.abort()
+    await waiting
+    expect(llm.loaded().map(({ name }) => name)).toEqual(['a:latest'])
+  })
+
+  test('then the call is answered', async () => {
+    await open({ maxLoadedModels: 1, reloadCooldown: '1s' })
+    await ask('ann', 'a')
+
+    await ask('eve', 'b')
+
+    expect(llm.loaded().map(({ name }) => name)).toEqual(['b:latest'])
   })
 })
 

@@ -62,7 +62,7 @@ export const serve = new Command('serve')
   )
   .option(
     '--reload-cooldown <time>',
-    'how long a freshly loaded model serves before another num_ctx may reload it: 10s, or seconds (default: 5s)',
+    'how long a freshly loaded model serves before a call may reload or evict it: 10s, or seconds (default: 5s)',
     seconds,
   )
   .option(

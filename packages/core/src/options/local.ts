@@ -106,8 +106,9 @@ export interface LocalOptions {
   keepAlive?: Duration | 'forever' | undefined
 
   /**
-   * How long a freshly loaded model serves before a call that sets another context size may reload it:
-   * milliseconds or `'10s'`, up to an hour. The call waits. Other calls do not.
+   * How long a freshly loaded model serves before a call that sets another context size may reload it, or a
+   * call for another model may evict it: milliseconds or `'10s'`, from 0 to an hour. The call waits. Other calls
+   * do not.
    *
    * @default '5s'
    */

@@ -12,7 +12,7 @@ export interface LocalModelSettings {
   readonly contextSize: number
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
-  /** How long a loaded model serves before a call may reload it with other settings, in milliseconds. */
+  /** How long a loaded model serves before a call may reload or evict it, in milliseconds. */
   readonly reloadCooldown: number
   readonly processFile: string
   readonly runtimeDir: RuntimeDir
@@ -64,6 +64,11 @@ export function getReloadDelayMs(
   loaded: LoadedProcess | undefined,
   settings: LocalModelSettings,
 ): number {
-  if (contextSize === undefined || loaded?.readyAt === undefined) return 0
+  return contextSize === undefined ? 0 : getCooldownMs(loaded, settings)
+}
+
+/** How long the loaded model must still serve before a call may replace it, in milliseconds. */
+export function getCooldownMs(loaded: LoadedProcess | undefined, settings: LocalModelSettings): number {
+  if (loaded?.readyAt === undefined) return 0
   return Math.max(0, loaded.readyAt + settings.reloadCooldown - performance.now())
 }

@@ -44,7 +44,7 @@ export interface LocalEngineOptions {
   readonly promptCache: number | undefined
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
-  /** How long a loaded model serves before a call may reload it with another context size, in milliseconds. */
+  /** How long a loaded model serves before a call may reload or evict it, in milliseconds. */
   readonly reloadCooldown: number
   readonly modelProcessPath: string
   readonly runtimeDir: string | undefined

@@ -9,6 +9,7 @@ import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { ExpiryTimer, getKeepAliveMs, toExpiryDate } from './keep-alive.ts'
 import {
+  getCooldownMs,
   getReloadDelayMs,
   type LocalModelSettings,
   type ResolvedLoad,
@@ -53,6 +54,16 @@ export class LocalModel {
 
   get isLoaded(): boolean {
     return this.#running !== undefined
+  }
+
+  /**
+   * How long the model must still stay before a call of another model may evict it, in milliseconds. While
+   * calls wait for its load, the whole cooldown.
+   */
+  get evictionDelayMs(): number {
+    const { readyAt, process } = this.#loaded ?? {}
+    const isLoading = readyAt === undefined && this.isBusy && !process?.isWaitingForMemory
+    return isLoading ? this.#settings.reloadCooldown : getCooldownMs(this.#running, this.#settings)
   }
 
   /** Time when the last call ended, in milliseconds since 1970. While calls run, the current time. */

@@ -1,6 +1,8 @@
 /**
  * The models that this app has loaded, up to a maximum number. Models with the same weights count as one. At
- * the maximum, the least recently used model is evicted after its running calls.
+ * the maximum, the least recently used model is evicted after its running calls, but not before it has served
+ * for a minimum time. Otherwise, one caller who takes turns among more models than the maximum could make all
+ * callers wait for loads.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 import type { LocalModelSettings } from '../load-settings.ts'
@@ -26,6 +28,8 @@ export class LoadedModels {
     select: (waiting) => this.#select(waiting),
     admit: ({ key, run }) => run(this.#models.get(key) as LocalModel),
   })
+  /** Fires when the next model to evict has served for its minimum time, while a call waits for that. */
+  #pumpTimer: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(settings: LocalModelSettings, maxModels: number) {
@@ -63,6 +67,7 @@ export class LoadedModels {
 
   close(): void {
     this.#closed = true
+    clearTimeout(this.#pumpTimer)
     this.#queue.rejectAll(engineClosed())
     for (const model of this.#models.values()) model.close()
     this.#models.clear()
@@ -73,10 +78,11 @@ export class LoadedModels {
    * room.
    */
   #select(waiting: readonly QueuedUse[]): QueuedUse | undefined {
+    clearTimeout(this.#pumpTimer)
     const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
     if (admissible) return admissible
     if (waiting.some(({ key }) => !this.#models.has(key))) {
-      this.#evicting ??= this.#findEvictionCandidate()
+      this.#evicting ??= this.#findEvictable()
       if (this.#evicting?.isBusy === false) void this.#evicting.release()
       return undefined
     }
@@ -99,11 +105,18 @@ export class LoadedModels {
     return added
   }
 
-  /** Prefers idle models, then the least recently used model. */
-  #findEvictionCandidate(): LocalModel | undefined {
+  /**
+   * Prefers idle models, then the least recently used model. Returns `undefined` if that one must still serve.
+   * Until then, its calls are admitted. No model with more recent calls is evicted in its place.
+   */
+  #findEvictable(): LocalModel | undefined {
     const byLeastUseful = (a: LocalModel, b: LocalModel): number =>
       Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt
-    return [...this.#models.values()].sort(byLeastUseful)[0]
+    const [model] = [...this.#models.values()].sort(byLeastUseful)
+    const delayMs = model?.evictionDelayMs ?? 0
+    if (delayMs <= 0) return model
+    this.#pumpTimer = setTimeout(() => this.#queue.pump(), Math.ceil(delayMs))
+    return undefined
   }
 
   #onModelIdle(model: LocalModel): void {
