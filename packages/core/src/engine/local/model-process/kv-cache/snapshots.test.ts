@@ -18,7 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { openSnapshotStore } from './open-snapshots.ts'
 import { type Snapshot, SnapshotStore, snapshotLength } from './snapshots.ts'
 import type { StateFile } from './state-files.ts'
@@ -286,6 +286,45 @@ test('a save and a load begin at once, whatever the size of the file, and count 
 
   expect(await loading).toBe(true)
   expect(progress).toBe(2)
+})
+
+describe('a disk that needs longer than the watchdog waits', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  })
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('counts as progress each second while it saves and loads, and not any more when it is stuck', async () => {
+    let progress = 0
+    const sizeOf = (length: number): number => length * 10e6
+    const snapshots = new SnapshotStore(folder, 1e9, { sizeOf, onProgress: () => progress++ })
+    /** Ends after this many seconds. */
+    const transfer = async (seconds: number, result: number): Promise<number> => {
+      for (let second = 1; second <= seconds; second++) vi.advanceTimersByTime(1_000)
+      return result
+    }
+    const write = async (file: string): Promise<number> => {
+      await writeFile(file, 'small')
+      return transfer(40, 5)
+    }
+
+    expect(await snapshots.save(state(20), write)).toBe(true)
+    expect(progress).toBe(40 + 1)
+    const found = snapshots.findLongest(wish(40)) as Snapshot
+    expect(await snapshots.load(found, () => transfer(30, 20))).toBe(true)
+    expect(progress).toBe(41 + 30 + 1)
+
+    progress = 0
+    // A minute, and 10 s for 200 MB.
+    await snapshots.save(state(20, 500), async () => {
+      await transfer(1_000, 0)
+      throw new Error('EIO')
+    })
+    expect(progress).toBe(70)
+    expect(vi.getTimerCount()).toBe(0)
+  })
 })
 
 test.each<[string, () => Promise<number>]>([

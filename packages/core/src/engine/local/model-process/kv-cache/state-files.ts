@@ -29,7 +29,7 @@ export interface StateFilesOptions {
   readonly now?: () => number
   /** Free space for files, in bytes. @default the free space of the disk */
   readonly measureFree?: (() => number) | undefined
-  /** Called when a file was written or loaded, which may take longer than decode steps. */
+  /** Called when a file was written or loaded, and each second meanwhile, for as long as a slow disk may take. */
   readonly onProgress?: () => void
   /** Called when files cannot be written any more, but not again until a file was written. */
   readonly onWriteFailure?: (failure: WriteFailure) => void
@@ -44,6 +44,10 @@ interface WriteFailure {
 const failurePauseMs = 10_000
 /** The same, if the write did not begin because too little space was free. */
 const noSpacePauseMs = 1_000
+/** Time that a file of any size may take to be written or loaded, in s. */
+const maxTransferSeconds = 60
+/** Further bytes that a slow disk writes or reads per second. */
+const slowDiskBytesPerSecond = 20e6
 /** How far the last change of a file is dated back, in s. The clocks of file systems take steps of up to 2 s. */
 const backdatingSeconds = 60
 
@@ -89,8 +93,7 @@ export class StateFiles {
         this.#fail(noSpacePauseMs)
         return undefined
       }
-      const written = await writeStateFile(file, write)
-      this.#onProgress()
+      const written = await this.#transfer(expectedBytes, () => writeStateFile(file, write))
       this.#isFailureReported = false
       return written
     } catch {
@@ -107,15 +110,13 @@ export class StateFiles {
    * @param load loads the state from the file and returns its number of tokens
    */
   async load(
-    { file, version }: StateFile,
+    { file, sizeBytes, version }: StateFile,
     tokenCount: number,
     load: (file: string) => Promise<number>,
   ): Promise<boolean> {
     try {
       if (versionOf(lstatSync(file, { bigint: true })) !== version) return false
-      const count = await load(file)
-      this.#onProgress()
-      return count === tokenCount
+      return (await this.#transfer(sizeBytes, () => load(file))) === tokenCount
     } catch {
       // The file is missing, or the decoder rejects it.
       return false
@@ -128,6 +129,21 @@ export class StateFiles {
 
   removeAll(): void {
     removePath(this.#folder)
+  }
+
+  /** Reports progress while native code works, since a process without progress is ended after 15 s. */
+  async #transfer<T>(sizeBytes: number, work: () => Promise<T>): Promise<T> {
+    let ticksLeft = maxTransferSeconds + sizeBytes / slowDiskBytesPerSecond
+    const timer = setInterval(() => {
+      if (ticksLeft-- > 0) this.#onProgress()
+    }, 1_000)
+    try {
+      const result = await work()
+      this.#onProgress()
+      return result
+    } finally {
+      clearInterval(timer)
+    }
   }
 
   #fail(pauseMs: number): void {
