@@ -45,6 +45,46 @@ describe('reserved memory', () => {
     expect(budget.reservedBytes).toBeLessThan(1_000)
     budget.reserve('small', 5)
   })
+
+  test('of many greedy callers leaves 64 KiB for each of the others', () => {
+    const budget = new BodyBudget({ maxBytes: 2 ** 27, maxBytesPerTenant: 2 ** 25, stallTimeoutMs: 1_000 })
+    const isReserved = (tenant: string, bytes: number): boolean => {
+      try {
+        budget.reserve(tenant, bytes)
+        return true
+      } catch {
+        return false
+      }
+    }
+    const greedy = Array.from({ length: 100 }, (_, caller) => `greedy ${caller}`)
+    for (const caller of greedy) for (let bytes = 2 ** 25; bytes >= 1; bytes /= 2) isReserved(caller, bytes)
+    expect(isReserved('small', 2 ** 16)).toBe(true)
+    expect(isReserved('small', 2 ** 16)).toBe(false)
+
+    // 256 tenants have 64 KiB each, an eighth of all memory.
+    for (let caller = 0; caller < 300; caller++) isReserved(`caller ${caller}`, 2 ** 16)
+    expect(budget.reservedBytes).toBeLessThanOrEqual(2 ** 27 + 2 ** 24)
+    expect(isReserved('late', 2 ** 16)).toBe(false)
+
+    budget.release('small', 2 ** 16)
+    expect(isReserved('late', 2 ** 16)).toBe(true)
+  })
+
+  test('of a caller with and without a floor is free again after its release', () => {
+    const budget = new BodyBudget({ maxBytes: 2 ** 20, maxBytesPerTenant: 2 ** 19, stallTimeoutMs: 1_000 })
+    const sizes = { ann: 2 ** 17, bob: 2 ** 16, eve: 2 ** 17 }
+
+    for (let round = 0; round < 50; round++) {
+      for (const [tenant, bytes] of Object.entries(sizes)) budget.reserve(tenant, bytes)
+      for (const [tenant, bytes] of Object.entries(sizes)) {
+        budget.release(tenant, bytes / 2)
+        budget.release(tenant, bytes / 2)
+      }
+    }
+
+    expect(budget.reservedBytes).toBe(0)
+    budget.reserve('ann', 2 ** 19)
+  })
 })
 
 describe('the memory of a request', () => {

@@ -3,7 +3,7 @@ import { LlmError } from '../errors.ts'
 import type { BodyAllowance, HttpRequest, HttpResponse } from './message.ts'
 
 export interface BodyLimits {
-  /** Memory for the bodies of all tenants, in bytes. */
+  /** Memory for the bodies of all tenants, in bytes. An eighth more is kept for the first 64 KiB of each. */
   readonly maxBytes: number
   /** Memory for the bodies of one tenant, in bytes. At most half of `maxBytes`. */
   readonly maxBytesPerTenant: number
@@ -11,14 +11,30 @@ export interface BodyLimits {
   readonly stallTimeoutMs: number
 }
 
+/**
+ * Bytes of a tenant that do not count towards `maxBytes`. Otherwise, tenants that announce large bodies and send
+ * nothing could together leave no memory for the small bodies of others.
+ */
+const floorBytes = 64 * 1024
+/** Part of `maxBytes` that the floors of all tenants may take in addition. Tenants beyond that have no floor. */
+const floorShare = 1 / 8
+
 export class BodyBudget {
   readonly limits: BodyLimits
   /** Reserved bytes by tenant. */
   readonly #reserved = new Map<string, number>()
   #totalBytes = 0
+  /** Reserved bytes that count towards `maxBytes`. */
+  #countedBytes = 0
+  /** Tenants whose first bytes do not count. */
+  readonly #withFloor = new Set<string>()
 
   constructor(limits: BodyLimits) {
     this.limits = limits
+  }
+
+  get #maxFloors(): number {
+    return Math.floor((this.limits.maxBytes * floorShare) / floorBytes)
   }
 
   /** Memory that is reserved now, in bytes. */
@@ -58,22 +74,36 @@ export class BodyBudget {
         `The bodies of your running requests would take more than ${maxBytesPerTenant} bytes. Try again when one of them has ended.`,
         { retryAfterMs },
       )
+    const hasFloor = this.#withFloor.has(tenant) || (own === bytes && this.#withFloor.size < this.#maxFloors)
+    const counted = hasFloor ? Math.max(0, own - floorBytes) : own
+    const free = maxBytes - this.#countedBytes + this.#countedOf(tenant) - counted
     // A tenant never holds more than is free for the others, so a few tenants cannot use up all memory.
-    if (own > maxBytes - this.#totalBytes - bytes)
+    if (counted > free)
       throw new LlmError(
         'overloaded',
         'The bodies of running requests take too much memory. Try again later.',
         { retryAfterMs },
       )
-    this.#totalBytes += bytes
-    this.#reserved.set(tenant, own)
+    this.#set(tenant, own, hasFloor)
   }
 
   release(tenant: string, bytes: number): void {
-    this.#totalBytes -= bytes
-    const own = (this.#reserved.get(tenant) ?? 0) - bytes
-    if (own > 0) this.#reserved.set(tenant, own)
+    this.#set(tenant, (this.#reserved.get(tenant) ?? 0) - bytes, this.#withFloor.has(tenant))
+  }
+
+  #set(tenant: string, bytes: number, hasFloor: boolean): void {
+    this.#totalBytes += bytes - (this.#reserved.get(tenant) ?? 0)
+    this.#countedBytes -= this.#countedOf(tenant)
+    if (bytes > 0) this.#reserved.set(tenant, bytes)
     else this.#reserved.delete(tenant)
+    if (hasFloor && bytes > 0) this.#withFloor.add(tenant)
+    else this.#withFloor.delete(tenant)
+    this.#countedBytes += this.#countedOf(tenant)
+  }
+
+  #countedOf(tenant: string): number {
+    const bytes = this.#reserved.get(tenant) ?? 0
+    return this.#withFloor.has(tenant) ? Math.max(0, bytes - floorBytes) : bytes
   }
 }
 
