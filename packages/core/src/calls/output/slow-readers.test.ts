@@ -111,6 +111,21 @@ describe('while nobody reads an answer, the engine finishes it, and', () => {
     expect(status?.remaining).toBeLessThan(1_000 - 501 + 100)
   })
 
+  test('its tokens count towards tokens per minute, although its reader leaves after three of them', async () => {
+    const llm = await start({ engine: scriptedEngine(words(500)) })
+    const caller: Caller = { id: 'ann', limits: { tokensPerMinute: 1_000 } }
+    const left = await open(llm, caller)
+    expect(await take(left, 1 + 3)).toHaveLength(3)
+    await settle()
+    await left.return?.()
+
+    const [status] = await llm.limits.of(caller)
+
+    // The bucket refills a little meanwhile.
+    expect(status?.remaining).toBeGreaterThanOrEqual(1_000 - 501)
+    expect(status?.remaining).toBeLessThan(1_000 - 501 + 100)
+  })
+
   test('its worst-case cost stays reserved until it is settled', async () => {
     const llm = await start({ engine: scriptedEngine(words(20)), database: ':memory:', prices })
     // An answer costs 1,000 + 20 × 2,000. The limit covers the worst case of one answer only.
