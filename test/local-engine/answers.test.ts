@@ -14,7 +14,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'models-'))
   await copyFile(noiseModel, join(folder, 'noise.gguf'))
   await copyFile(modelPath, join(folder, 'copy.gguf'))
-  llm = await createLlm({ models: folder })
+  llm = await createLlm({ models: folder, local: { reloadCooldown: 0 } })
 })
 
 afterAll(async () => {

@@ -19,7 +19,7 @@ let llm: Llm
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'forged-'))
-  llm = await createLlm({ models: folder, local: { contextSize: 256, parallel: 1 } })
+  llm = await createLlm({ models: folder, local: { contextSize: 256, parallel: 1, reloadCooldown: 0 } })
 })
 
 afterAll(async () => {

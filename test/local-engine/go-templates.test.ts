@@ -43,7 +43,7 @@ beforeAll(async () => {
   await writeFile(adapterPath, adapterFile())
   llm = await createLlm({
     models: [folder, { name: 'adapted', file: modelPath, adapters: [{ file: adapterPath }] }],
-    local: { contextSize: 1_024, parallel: 2 },
+    local: { contextSize: 1_024, parallel: 2, reloadCooldown: 0 },
   })
   const creations = [
     ...Object.entries(templates).map(([name, template]) => ({ name, template })),

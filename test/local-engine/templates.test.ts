@@ -13,7 +13,7 @@ let llm: Llm
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'filled-'))
-  llm = await createLlm({ models: folder, local: { contextSize: 256 } })
+  llm = await createLlm({ models: folder, local: { contextSize: 256, reloadCooldown: 0 } })
 })
 
 afterAll(async () => {

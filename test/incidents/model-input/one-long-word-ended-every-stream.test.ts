@@ -30,7 +30,7 @@ beforeAll(async () => {
   await copyFile(modelPath, join(folder, 'reference.gguf'))
   llm = await createLlm({
     models: folder,
-    local: { contextSize: 2_048, maxContextSize: 65_536 },
+    local: { contextSize: 2_048, maxContextSize: 65_536, reloadCooldown: 0 },
   })
   server = await listen(toNodeHandler(routesFor(), llm))
 })
