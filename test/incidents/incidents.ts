@@ -364,6 +364,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'test/robustness/clients.test.ts',
       'for a client that does not read, generation pauses when the memory for its output is full, and its connection is closed',
     ],
+    [
+      'test/robustness/stalled-connections.test.ts',
+      'a client that reads nothing of a whole answer is closed',
+    ],
     ['test/robustness/clients.test.ts', 'a body that stops arriving gives a 408'],
     ['test/local-engine/faults.test.ts', 'a stream that the app does not read does not block other calls'],
   ),

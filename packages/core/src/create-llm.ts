@@ -80,6 +80,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     [internals]: {
       access,
       bodies: new BodyBudget(resolved.bodies),
+      stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       report,
       clientOf: (caller, dialect, disconnect) =>
         new CallerClient(parts, { caller, dialect, disconnect, isRequest: true }),

@@ -14,6 +14,7 @@ import type { GenerateRequest, LoadOptions } from './engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import type { LlmError } from './errors.ts'
 import type { BodyBudget } from './http/body-budget.ts'
+import type { StallLimits } from './http/message.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
@@ -83,6 +84,8 @@ export interface LlmInternals {
   readonly access: Access
   /** Memory for the bodies of requests. */
   readonly bodies: BodyBudget
+  /** Time limits for the clients of answered requests. */
+  readonly stallLimits: StallLimits
   /** Logs an error that no client can correct. */
   report(error: LlmError): void
   /**

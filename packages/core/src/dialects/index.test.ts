@@ -111,7 +111,9 @@ test.each<[readonly DialectName[], string, object, string]>([
 ])('with the dialects %j, %s with the headers %j gets an error of %s', (names, path, headers, speaker) => {
   const request = requestOf(path, headers as Record<string, string>)
   const table = routesFor(names)
-  const llm = { [internals]: { access: { checkOrigin: () => ({}) } } } as unknown as Llm
+  const llm = {
+    [internals]: { access: { checkOrigin: () => ({}) }, stallLimits: { responseMs: 60_000, bodyMs: 60_000 } },
+  } as unknown as Llm
 
   expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
   expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.')))).toBe(speaker)

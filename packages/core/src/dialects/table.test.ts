@@ -17,7 +17,9 @@ const toy = (home: string) =>
     routes: [],
   })
 
-const llm = { [internals]: { access: { checkOrigin: () => ({}) } } } as unknown as Llm
+const llm = {
+  [internals]: { access: { checkOrigin: () => ({}) }, stallLimits: { responseMs: 60_000, bodyMs: 60_000 } },
+} as unknown as Llm
 
 async function serve(...chosen: Dialect[]): Promise<string> {
   const { url, close } = await listen(toNodeHandler(createDialectTable(chosen), llm))

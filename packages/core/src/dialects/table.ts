@@ -17,8 +17,11 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   const renderError = (request: HttpRequest, error: LlmError): HttpResponse =>
     selectDialect(request, chosen).renderError(error)
   return {
-    routes: withPreflights(mergeSharedRoutes(chosen), renderError, chosen[0]?.checkOrigin),
+    routes: withPreflights(mergeSharedRoutes(chosen), renderError, chosen[0]?.checkOrigin).map(
+      withStallLimits,
+    ),
     handleUnmatched: (request, routeMethods, llm) => {
+      request.closeIfStalled?.(llm[internals].stallLimits)
       try {
         llm[internals].access.checkOrigin(request)
       } catch (cause) {
@@ -87,6 +90,16 @@ function withPreflights(
   })
   return [...routes, ...preflights]
 }
+
+/** Limits how long a client may take for the response and for a body that the route does not read. */
+const withStallLimits = (route: Route<Llm>): Route<Llm> => ({
+  ...route,
+  handle: async (request, llm) => {
+    const response = await route.handle(request, llm)
+    request.closeIfStalled?.(llm[internals].stallLimits)
+    return response
+  },
+})
 
 /** Value of the `allow` header. Adds HEAD to GET, since routers serve HEAD with the route of GET. */
 const toAllowHeader = (methods: readonly Method[]): string =>

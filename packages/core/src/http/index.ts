@@ -1,6 +1,6 @@
 /** Package entry point `@modelmount/core/http`, for authors of framework adapters. */
 
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
-export type { BodyAllowance, HttpRequest, HttpResponse, Method } from './message.ts'
+export type { BodyAllowance, HttpRequest, HttpResponse, Method, StallLimits } from './message.ts'
 export { type NodeRequestOptions, readNodeRequest, toNodeHandler, writeNodeResponse } from './node.ts'
 export { methodsByPath, type Route, type RouteTable } from './route.ts'

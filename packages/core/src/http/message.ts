@@ -19,6 +19,11 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** Closes the connection. Called when the client does not read a stream. */
   readonly disconnect?: () => void
+  /**
+   * Closes the connection if the client takes nothing of the response, or does not end the request. Called when
+   * the response is ready to be sent.
+   */
+  readonly closeIfStalled?: (limits: StallLimits) => void
   /** @param name in lower case */
   header(name: string): string | undefined
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */
@@ -50,6 +55,14 @@ export interface BodyAllowance {
    * would take too much, and `overloaded` if those of all tenants would.
    */
   reserve(bytes: number): void
+}
+
+/** Time limits for the client of a request that has been answered. */
+export interface StallLimits {
+  /** How long the client may take nothing while output waits for it, in ms. */
+  readonly responseMs: number
+  /** How long the rest of a body may take that no handler reads, in ms. */
+  readonly bodyMs: number
 }
 
 export interface HttpResponse {

@@ -7,6 +7,7 @@ import { type ByteSize, toBytes } from '../units.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
+import { closeIfStalled } from './stalled-connection.ts'
 
 export interface NodeRequestOptions {
   /** Path below the mount point, without the query string. */
@@ -33,6 +34,7 @@ export function readNodeRequest(
     caller,
     signal: createDisconnectSignal(res),
     disconnect: () => void res.destroy(),
+    closeIfStalled: (limits) => closeIfStalled(req, res, limits),
     header: (name) => {
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value

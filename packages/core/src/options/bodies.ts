@@ -24,7 +24,8 @@ export interface BodyOptions {
 
   /**
    * How long a client may pause before its body is complete: milliseconds, or `'30s'`, from 1 ms to 24 days.
-   * The request is then rejected with 408. A body may take any time as long as it progresses.
+   * The request is then rejected with 408. A body may take any time as long as it progresses. The rest of a body
+   * that is not needed, because the request was rejected, must end within this time.
    *
    * @default '60s'
    */

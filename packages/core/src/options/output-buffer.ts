@@ -23,7 +23,7 @@ export interface OutputBufferOptions {
   /**
    * How long a reader may take nothing while output waits for it, and how long a generation may wait for its
    * reader in total: `'1m'`, or milliseconds, from 1 s to 24 h. Then the answer ends, and the connection of
-   * the client is closed.
+   * the client is closed. Output that waits in the socket, such as a whole answer, has up to twice this time.
    *
    * @default '1m'
    */
