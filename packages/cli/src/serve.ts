@@ -153,10 +153,14 @@ function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedMo
  * Resolves when the server listens. Rejects with an error that names the program which uses the port.
  *
  * The server sets no time limit for whole requests, because an upload may take hours. The routes limit the
- * pauses of a body instead. The headers keep Node's time limit, which would otherwise follow that of requests.
+ * pauses of a body instead. An idle connection stays open for longer than the 60 s for which most balancers use
+ * it again.
  */
 export async function listen(app: RequestListener, host: string, port: number): Promise<Server> {
-  const server = createServer({ requestTimeout: 0, headersTimeout: 60_000 }, app).listen(port, host)
+  const server = createServer(
+    { requestTimeout: 0, keepAliveTimeout: 65_000, headersTimeout: 66_000 },
+    app,
+  ).listen(port, host)
   try {
     await once(server, 'listening')
     return server
