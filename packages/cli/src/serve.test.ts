@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { listen } from './serve.ts'
+import { callerAt, listen } from './serve.ts'
 
 test('the server gives an upload any time, headers about a minute, and idle connections more than most balancers', async () => {
   const server = await listen((_req, res) => void res.end('hello'), '127.0.0.1', 0)
@@ -10,4 +10,14 @@ test('the server gives an upload any time, headers about a minute, and idle conn
   expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('hello')
   const { requestTimeout, keepAliveTimeout, headersTimeout } = server
   expect([requestTimeout, keepAliveTimeout, headersTimeout]).toEqual([0, 65_000, 66_000])
+})
+
+test('without authentication, each client address is a tenant, and a subnet of IPv6 is one', () => {
+  const tenantAt = (ip: string) => callerAt({ ip }).tenant
+
+  expect(callerAt({ ip: '192.0.2.1' }).id).toBe(callerAt({ ip: '192.0.2.2' }).id)
+  expect(tenantAt('192.0.2.1')).not.toBe(tenantAt('192.0.2.2'))
+  expect(tenantAt('::ffff:192.0.2.1')).toBe(tenantAt('192.0.2.1'))
+  expect(tenantAt('2001:db8:0:1::1')).toBe(tenantAt('2001:db8:0:1::2'))
+  expect(tenantAt('2001:db8:0:1::1')).not.toBe(tenantAt('2001:db8:0:2::1'))
 })

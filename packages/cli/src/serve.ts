@@ -6,11 +6,13 @@ import { basename } from 'node:path'
 import {
   type AdaptedModel,
   type ByteSize,
+  type Caller,
   createLlm,
   type Llm,
   type LlmOptions,
   type LocalOptions,
 } from '@modelmount/core'
+import { addressKey } from '@modelmount/core/limits'
 import { adminRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { databaseIn } from './database.ts'
@@ -102,7 +104,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   }).catch(nameFlags)
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
-  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { authenticate: () => ({ id: 'anyone' }) }) }))
+  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { authenticate: callerAt }) }))
   const server = await listen(app, host, port)
 
   const { port: bound } = server.address() as AddressInfo
@@ -111,6 +113,12 @@ export async function serve(options: ServeOptions): Promise<void> {
   drainAtSignals(server, llm)
   await warnWithoutModels(llm, models)
 }
+
+/** The caller without an API key. Each client address is a tenant, so that no client takes the share of others. */
+export const callerAt = ({ ip }: Pick<express.Request, 'ip'>): Caller => ({
+  id: 'anyone',
+  tenant: addressKey(ip),
+})
 
 /** Maps options of `createLlm()` to flags. */
 const flags: Readonly<Record<string, string>> = {

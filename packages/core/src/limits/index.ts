@@ -6,6 +6,7 @@
 export { LlmError } from '../errors.ts'
 export type { DatabaseLocation } from '../storage/open.ts'
 export type { PostgresPool } from '../storage/postgres.ts'
+export { addressKey } from './address.ts'
 export { createRateLimiter, type RateLimiterOptions } from './create-rate-limiter.ts'
 export type {
   CallerLimits,
