@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { LocalModel, LocalModelSettings } from '../local-model.ts'
+import type { LocalModelSettings } from '../load-settings.ts'
+import type { LocalModel } from '../local-model.ts'
 import { LoadedModels } from './loaded-models.ts'
 
 /** Models without processes. Each is loaded at once and must stay for 5 s. */
