@@ -64,11 +64,6 @@ export function getReloadDelayMs(
   loaded: LoadedProcess | undefined,
   settings: LocalModelSettings,
 ): number {
-  return contextSize === undefined ? 0 : getCooldownMs(loaded, settings)
-}
-
-/** How long the loaded model must still serve before a call may replace it, in milliseconds. */
-export function getCooldownMs(loaded: LoadedProcess | undefined, settings: LocalModelSettings): number {
-  if (loaded?.readyAt === undefined) return 0
+  if (contextSize === undefined || loaded?.readyAt === undefined) return 0
   return Math.max(0, loaded.readyAt + settings.reloadCooldown - performance.now())
 }

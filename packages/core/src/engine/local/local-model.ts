@@ -9,7 +9,6 @@ import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { ExpiryTimer, getKeepAliveMs, toExpiryDate } from './keep-alive.ts'
 import {
-  getCooldownMs,
   getReloadDelayMs,
   type LocalModelSettings,
   type ResolvedLoad,
@@ -34,11 +33,14 @@ export class LocalModel {
   #starting: Promise<LoadedProcess> | undefined
   #activeCalls = 0
   #lastUsedAt = Date.now()
+  /** Time when the first load was complete, on the clock of `performance.now()`. */
+  #servingSince: number | undefined
+  #hasFailedToLoad = false
   #closed = false
 
   /**
    * @param key identifies the weights, see `weightsKeyOf`
-   * @param onIdle called after the last call, and when the process is released
+   * @param onIdle called after the last call, when the process is released, and when a load fails or waits for memory
    */
   constructor(key: string, settings: LocalModelSettings, failures: Failures, onIdle: () => void) {
     this.key = key
@@ -58,12 +60,14 @@ export class LocalModel {
 
   /**
    * How long the model must still stay before a call of another model may evict it, in milliseconds. While
-   * calls wait for its load, the whole cooldown.
+   * calls wait for its first load, the whole cooldown. A reload does not make it stay longer.
    */
   get evictionDelayMs(): number {
-    const { readyAt, process } = this.#loaded ?? {}
-    const isLoading = readyAt === undefined && this.isBusy && !process?.isWaitingForMemory
-    return isLoading ? this.#settings.reloadCooldown : getCooldownMs(this.#running, this.#settings)
+    const { reloadCooldown } = this.#settings
+    if (this.#servingSince !== undefined)
+      return Math.max(0, this.#servingSince + reloadCooldown - performance.now())
+    const mayLoadSoon = !this.#hasFailedToLoad && !this.#loaded?.process.isWaitingForMemory
+    return this.isBusy && mayLoadSoon ? reloadCooldown : 0
   }
 
   /** Time when the last call ended, in milliseconds since 1970. While calls run, the current time. */
@@ -184,11 +188,12 @@ export class LocalModel {
     signal: AbortSignal,
   ): Promise<LoadedProcess | undefined> {
     if (signal.aborted) return undefined
-    const loaded = await this.#ensureStarted(model, load, signal)
-    if (!loaded) return undefined
-    loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
-    loaded.isUnwanted = false
+    let loaded: LoadedProcess | undefined
     try {
+      loaded = await this.#ensureStarted(model, load, signal)
+      if (!loaded) return undefined
+      loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
+      loaded.isUnwanted = false
       // If this caller aborts, the load continues for the next caller.
       const ready = await unlessAborted(loaded.process.ready, signal)
       if (ready === undefined) return undefined
@@ -196,7 +201,9 @@ export class LocalModel {
       return loaded
     } catch (error) {
       // Only the error code `upstream` counts as a failure. Too little memory, for example, has another code.
-      this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
+      if (loaded) this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
+      this.#hasFailedToLoad = true
+      this.#onIdle()
       throw error
     }
   }
@@ -230,8 +237,15 @@ export class LocalModel {
     await this.release()
     if (this.#closed) throw engineClosed()
     this.#loaded = startProcess(model, load, this.#settings, {
-      onMemoryWait: () => this.#releaseIfIdle(),
-      onReady: () => this.#loadGate.pump(),
+      onMemoryWait: () => {
+        this.#onIdle()
+        this.#releaseIfIdle()
+      },
+      onReady: () => {
+        this.#servingSince ??= performance.now()
+        this.#hasFailedToLoad = false
+        this.#loadGate.pump()
+      },
     })
     return this.#loaded
   }
