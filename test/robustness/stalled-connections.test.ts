@@ -96,7 +96,7 @@ describe.concurrent.each(mounts)('through %s', (_name, mount) => {
   }, 30_000)
 
   test('a client that does not end a body that is too large is closed', async () => {
-    const { send } = await start(mount, { bodies: { stallTimeout: '200ms' } })
+    const { send } = await start(mount, { bodies: { stallTimeout: '1s' } })
     const { client, isClosedByServer } = await send(
       'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000000\r\n\r\n{',
     )
@@ -170,22 +170,29 @@ describe.concurrent('the rest of a body that no handler reads', () => {
     patience,
   )
 
-  test('is read, so that its connection can be used again', async () => {
-    const { send } = await start(byUser, { auth: 'host', bodies: { stallTimeout: '500ms' } })
-    const { client } = await send(
-      `POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
-    )
-    const [refused] = await once(client.resume(), 'data')
+  test(
+    'is read, so that its connection can be used again',
+    async () => {
+      const { send } = await start(byUser, { auth: 'host', bodies: { stallTimeout: '2s' } })
+      const { client } = await send(
+        `POST /nowhere HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{`,
+      )
+      let text = ''
+      client.on('data', (chunk) => {
+        text += chunk
+      })
+      client.resume()
+      await vi.waitFor(() => expect(text).toMatch(/^HTTP\/1\.1 404 /), patience)
 
-    client.write('x'.repeat(999_999))
-    await new Promise((resolve) => setTimeout(resolve, 700))
-    client.write('GET /api/version HTTP/1.1\r\nhost: localhost\r\nx-user: ann\r\n\r\n')
-    const [answer] = await once(client, 'data')
+      client.write('x'.repeat(999_999))
+      await new Promise((resolve) => setTimeout(resolve, 2_500))
+      client.write('GET /api/version HTTP/1.1\r\nhost: localhost\r\nx-user: ann\r\n\r\n')
 
-    expect(String(refused)).toMatch(/^HTTP\/1\.1 404 /)
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /)
-    client.destroy()
-  })
+      await vi.waitFor(() => expect(text).toContain('HTTP/1.1 200 '), patience)
+      client.destroy()
+    },
+    3 * patience,
+  )
 })
 
 test(
@@ -227,17 +234,32 @@ test(
 )
 
 test(
-  'a timeout of the host app replaces the limit of readers',
+  'a client that reads nothing, but sends empty lines, is closed, too',
   async () => {
+    const { send } = await start(plainNode)
+    const { client, isClosedByServer } = await send(chat(false))
+    const timer = setInterval(() => client.write('\r\n'), 100)
+
+    expect(await isClosedByServer).toBe(true)
+    clearInterval(timer)
+    client.destroy()
+  },
+  patience,
+)
+
+test.each(['1s', '1h'] as const)(
+  'a shorter or equal timeout of the host app stays beside a limit of %s',
+  async (limit) => {
+    const timeoutMs = 1_000
     const { send } = await start(
       (llm) => {
         const handle = plainNode(llm)
         return (req, res) => {
-          req.socket.setTimeout(200)
+          req.socket.setTimeout(timeoutMs)
           handle(req, res)
         }
       },
-      { outputBuffer: { stallTimeout: '1h' } },
+      { outputBuffer: { stallTimeout: limit } },
     )
 
     const { client, isClosedByServer } = await send(chat(false))
