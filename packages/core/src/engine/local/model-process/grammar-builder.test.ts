@@ -120,6 +120,24 @@ test('a call that is aborted while it waits for the build of another call ends a
   await expect(first).rejects.toThrow(tooMuchTime.message)
 })
 
+test('a grammar that takes too much time is built once for all calls that wait for it', async () => {
+  let count = 0
+  const builder = openBuilderOf(async () => {
+    count++
+    throw tooMuchTime
+  })
+
+  const calls = [1, 2, 3].map(() => builder.build(constraintOf('same'), budgetOf()))
+
+  for (const call of calls)
+    await expect(call).rejects.toMatchObject({
+      code: 'invalid_request',
+      message: tooMuchTime.message,
+      details: { param: 'format.source' },
+    })
+  expect(count).toBe(1)
+})
+
 test('a tenant does not wait for the turn of another tenant that wants the same grammar', async () => {
   const built: string[] = []
   const builder = openBuilder(built)

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { unlessAborted } from '../../../util/abort.ts'
-import { fromWireError, type WireError } from '../ipc/wire-error.ts'
+import { fromWireError, toWireError, type WireError } from '../ipc/wire-error.ts'
 import type { StepCounter } from './model.ts'
 import { BoundedWorker } from './workers/bounded-worker.ts'
 import { type CpuBudget, callBudgetMs } from './workers/cpu-budget.ts'
@@ -61,7 +61,7 @@ export class GrammarBuilder {
       if (!running) return toSource(await this.#start(constraint, budget, key, runningKey))
       const result = await unlessAborted(running, budget.signal)
       if (result || budget.signal.aborted) return toSource(result)
-      // The other call was aborted or exceeded a limit, so this call needs a build of its own.
+      // The other call was aborted or had too little CPU time left, so this call needs a build of its own.
     }
   }
 
@@ -81,7 +81,15 @@ export class GrammarBuilder {
         throw nameField(cause, constraint)
       })
       .finally(() => this.#running.delete(runningKey))
-    const shared = running.catch(() => undefined)
+    const shared = running.catch((cause: unknown) => {
+      // The limits of one grammar are the same for all calls. The rest of a call's CPU time is not.
+      const isSameForAll =
+        LlmError.is(cause) &&
+        cause.code === 'invalid_request' &&
+        !budget.signal.aborted &&
+        budget.remainingMs > 0
+      return isSameForAll ? { error: toWireError(cause) } : undefined
+    })
     this.#running.set(runningKey, shared)
     return running
   }

@@ -87,9 +87,7 @@ test('calls that ask for equal grammars at the same time compile one, even if on
   const grammars = Promise.all(budgets.map((budget) => compile('root ::= "a"', budget)))
   controller.abort()
 
-  const [first, aborted, ...others] = await grammars
+  const answers = await grammars
   expect(compiled).toEqual(['root ::= "a"'])
-  expect(aborted).toBeUndefined()
-  expect(first).toBeDefined()
-  expect(others).toEqual([first, first])
+  expect(answers.map((grammar) => grammar !== undefined)).toEqual([true, false, true, true])
 })

@@ -23,8 +23,11 @@ export function createGrammarCompiler(
   turns: Turns,
 ): ModelBackend['compileGrammar'] {
   const cache = new LRUCache<string, CompiledGrammar>({ max: maxCachedGrammars })
-  return async (source, budget) =>
-    cache.get(source) ?? turns.run(budget, () => cache.get(source) ?? compile(source))
+  return async (source, budget) => {
+    const compiled =
+      cache.get(source) ?? (await turns.run(budget, () => cache.get(source) ?? compile(source)))
+    return compiled && { createState: () => budget.measureForTenant(() => compiled.createState()) }
+  }
 
   /** The grammar is in the cache before the next turn, since `createGrammar` does not wait for anything. */
   async function compile(source: string): Promise<CompiledGrammar> {

@@ -122,10 +122,13 @@ export class TokenSampler implements Sampler {
   /** Returns `false` if the penalties are the same as before. */
   #updateDryBias(token: Token): boolean {
     if (!this.#dry) return false
-    const before = this.#dryBias
     this.#dry.accept(token)
-    this.#dryBias = this.#dry.list()
-    return before.length > 0 || this.#dryBias.length > 0
+    const [before, now] = [this.#dryBias, this.#dry.list()]
+    this.#dryBias = now
+    return (
+      before.length !== now.length ||
+      before.some(([token, bias], index) => token !== now[index]?.[0] || bias !== now[index]?.[1])
+    )
   }
 
   async #probeLogprobs(token: Token, output: number): Promise<Logprobs | undefined> {

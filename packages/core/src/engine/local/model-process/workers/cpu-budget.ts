@@ -157,6 +157,16 @@ export class CpuBudget implements BudgetOwner {
     this.chargeTenant(ms)
   }
 
+  /** Runs the work, and charges its time to the tenant. */
+  measureForTenant<T>(work: () => T): T {
+    const startedAt = performance.now()
+    try {
+      return work()
+    } finally {
+      this.chargeTenant(performance.now() - startedAt)
+    }
+  }
+
   /** Charges the tenant, but not the call. */
   chargeTenant(ms: number): void {
     this.#tenants.charge(this.tenant, ms, this.weight)
