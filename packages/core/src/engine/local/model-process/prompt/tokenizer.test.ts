@@ -71,6 +71,60 @@ describe.each([
 
 const letters = (text: string): readonly Token[] => [...text].map((letter) => letter.codePointAt(0) as Token)
 
+describe('a text without spaces', () => {
+  const sliceLength = 8 * 1024
+  /** Tokenizes a text. Returns its tokens, and the lengths of the texts that the library got. */
+  async function tokenizeUnspaced(
+    text: string,
+    tokenize: (text: string) => readonly Token[],
+    contextSize: number,
+    stopAfter?: number,
+  ) {
+    const lengths: number[] = []
+    const tokenizer = new Tokenizer(
+      (part) => {
+        lengths.push(part.length)
+        return tokenize(part)
+      },
+      contextSize,
+      new Turns(),
+    )
+    lengths.length = 0
+    const tokens = await tokenizer.tokenize(text, budgetOf(), stopAfter).catch((cause: unknown) => cause)
+    return { tokens, lengths }
+  }
+
+  test.each([undefined, Number.POSITIVE_INFINITY])(
+    'is tokenized once after its first slice, with stopAfter = %s',
+    async (stopAfter) => {
+      const text = 'x'.repeat(100_000)
+
+      const { tokens, lengths } = await tokenizeUnspaced(text, letters, contextSize, stopAfter)
+
+      expect(tokens).toEqual(letters(text))
+      expect(lengths).toEqual([sliceLength, text.length])
+    },
+  )
+
+  test('is never tokenized as a whole if it is too long', async () => {
+    const { tokens, lengths } = await tokenizeUnspaced('x'.repeat(100_000), letters, 10_000)
+
+    expect(tokens).toMatchObject({ code: 'context_length', details: { inputTokens: 100_000 } })
+    expect(lengths).toEqual(Array(4).fill(sliceLength))
+  })
+
+  test('is tokenized as a whole as soon as it no longer seems too long', async () => {
+    /** A thousand y are one token. */
+    const compress = (text: string) => letters(text.replace(/y{1000}/g, 'z'))
+    const text = 'x'.repeat(sliceLength) + 'y'.repeat(92_000)
+
+    const { tokens, lengths } = await tokenizeUnspaced(text, compress, 10_000)
+
+    expect(tokens).toEqual(compress(text))
+    expect(lengths).toEqual([...Array(6).fill(sliceLength), text.length])
+  })
+})
+
 test('one slice is tokenized per turn of the event loop, over all texts', async () => {
   let inTurn = 0
   let most = 0
@@ -273,8 +327,9 @@ describe('a slice that must be isolated', () => {
       return letters(text)
     })
     const tokenizer = new Tokenizer(letters, contextSize, new Turns(), isolation)
+    const text = `${'x'.repeat(100)} `.repeat(4_000)
 
-    await expect(tokenizer.tokenize('x'.repeat(400_000), budgetOf())).rejects.toMatchObject({
+    await expect(tokenizer.tokenize(text, budgetOf())).rejects.toMatchObject({
       code: 'invalid_request',
     })
     expect(isolated).toHaveLength(3)

@@ -64,6 +64,7 @@ export class Tokenizer {
    */
   async tokenize(text: string, budget: CpuBudget, stopAfter?: number): Promise<readonly Token[]> {
     const { signal } = budget
+    const maxTokens = stopAfter ?? 2 * this.#contextSize
     const tokens: Token[] = []
     let isExact = true
     for (let start = 0; start < text.length && !signal.aborted; ) {
@@ -72,10 +73,12 @@ export class Tokenizer {
       const end = boundaryAt ?? alignToCharacter(text, start + sliceLength)
       for (const token of await this.#tokenizeSlice(text.slice(start, end), budget)) tokens.push(token)
       if (stopAfter !== undefined && tokens.length >= stopAfter) return tokens
-      const isTooLong = tokens.length > 2 * this.#contextSize && end < text.length
-      if (stopAfter === undefined && isTooLong && end >= minEstimatedLength)
-        throw contextLengthExceeded(Math.round((tokens.length * text.length) / end), this.#contextSize)
+      const estimate = Math.round((tokens.length * text.length) / end)
+      const isTooLong = tokens.length > maxTokens && end < text.length
+      if (isTooLong && end >= minEstimatedLength) throw contextLengthExceeded(estimate, this.#contextSize)
       budget.throwIfSpent()
+      // A text without a boundary is tokenized as a whole, unless its slices may show that it is too long.
+      if (!isExact && estimate <= maxTokens) break
       start = end + (isExact && end < text.length ? (this.#boundary?.skip ?? 0) : 0)
     }
     return isExact || signal.aborted ? tokens : this.#tokenizeSlice(text, budget)
