@@ -1,4 +1,9 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Caller, createLlm, type Llm } from '@modelmount/core'
+import type { CacheLifetime, GenerateRequest, Message } from '@modelmount/core/engine'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
@@ -96,6 +101,63 @@ test('a spending limit does not shorten the answer to a truncated conversation',
     expect(free).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
     expect(limited).toMatchObject({ finishReason: 'length', usage: { outputTokens: 40 } })
     expect(await chat.usage.calls({ caller: 'limited' })).toMatchObject([{ status: 'ended' }])
+  } finally {
+    await chat.close()
+  }
+})
+
+/** Writes the file of a model process that logs `r` for each rendered prompt, and `t` for each tokenized text. */
+async function writeLoggingProcess(logFile: string): Promise<string> {
+  const real = pathToFileURL(createRequire(import.meta.url).resolve('@modelmount/core/model-process'))
+  const sourceOf = (path: string): string => JSON.stringify(new URL(path, real).href)
+  const file = join(folder, 'logging-process.mjs')
+  await writeFile(
+    file,
+    `import { appendFileSync } from 'node:fs'
+     import { PromptRenderer } from ${sourceOf('./render.js')}
+     import { Tokenizer } from ${sourceOf('./prompt/tokenizer.js')}
+     const log = ({ prototype }, name, letter) => {
+       const run = prototype[name]
+       prototype[name] = function (...given) {
+         appendFileSync(${JSON.stringify(logFile)}, letter)
+         return run.apply(this, given)
+       }
+     }
+     log(PromptRenderer, 'render', 'r')
+     log(Tokenizer, 'tokenize', 't')
+     await import(${JSON.stringify(real.href)})`,
+  )
+  return file
+}
+
+test('with a spending limit, a chat with four breakpoints is rendered and tokenized twice', async () => {
+  const logFile = join(folder, 'texts.log')
+  const say = (role: string, text: string, cache: CacheLifetime): Message => ({
+    role,
+    content: [{ type: 'text', text, cache }],
+  })
+  const messages = [
+    say('system', 'Be brief.', '1h'),
+    say('user', 'Hi', '5m'),
+    say('assistant', 'Yes?', '5m'),
+    say('user', 'No.', '5m'),
+  ]
+  const request: GenerateRequest = { model: 'tiny-chat', input: { kind: 'chat', messages }, maxTokens: 1 }
+  const chat = await createLlm({
+    models: modelPath,
+    database: `${folder}/texts.db`,
+    prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
+    // No other test has this context size, so the app shares no model process with another one.
+    local: { threads: 1, contextSize: 320, modelProcessPath: await writeLoggingProcess(logFile) },
+  })
+  try {
+    const { signal } = new AbortController()
+    const caller = payer('cached', 1e9)
+
+    const events = await all(await chat.generate(request, { signal, caller, stream: true }))
+
+    expect(events.at(-1)).toMatchObject({ type: 'end', usage: { outputTokens: 1 } })
+    expect(await readFile(logFile, 'utf8')).toBe('rtrt')
   } finally {
     await chat.close()
   }

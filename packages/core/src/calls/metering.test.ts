@@ -568,6 +568,32 @@ describe('spending', () => {
     expect(counted).toBe(1)
   })
 
+  test('counts the prompt by the input object of the answer, which no other call has', async () => {
+    const scripted = scriptedEngine('one')
+    const counted: unknown[] = []
+    const answered: unknown[] = []
+    const engine: typeof scripted = {
+      ...scripted,
+      countTokens: (request, call) => {
+        counted.push(request.input)
+        return scripted.countTokens(request, call)
+      },
+      generate: (request, call) => {
+        answered.push(request.input)
+        return scripted.generate(request, call)
+      },
+    }
+    const { llm } = await start({ engine, database: ':memory:', prices })
+    const input = { kind: 'text', prompt: ['Hi'], template: false } as const
+
+    await read(llm, payer(1e9, { limits: { maxOutputTokens: 9 } }), { input })
+    await read(llm, payer(1e9), { input, maxTokens: 1 })
+
+    expect(counted).toHaveLength(2)
+    expect(counted.map((one, index) => one === answered[index])).toEqual([true, true])
+    expect(new Set([input, ...answered]).size).toBe(3)
+  })
+
   test('limits of a caller need a database, and calls are rejected without one', async () => {
     const { llm, engine } = await start()
 

@@ -13,7 +13,8 @@ export interface Engine {
    */
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent>
   /**
-   * Counts the tokens of the prompt, which may be longer than the context.
+   * Counts the tokens of the prompt, which may be longer than the context. `generate` may use these tokens
+   * again for the same `input` object, so this object must not change in between.
    * Rejects with an `AbortError` when `call.signal` aborts, else only with the errors of `generate`.
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>

@@ -7,6 +7,7 @@ import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { measureTextLength } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import { CountedInputs } from './counted-inputs.ts'
 import { withoutTruncation } from './denied-context.ts'
 import { weightsKeyOf } from './identity.ts'
 import type { CallResult, CallType } from './ipc/messages.ts'
@@ -24,6 +25,7 @@ import type { LocalModelSettings } from './load-settings.ts'
 import { type EngineTask, type LoadableRequest, LocalCalls, type ModelsOnDisk } from './local-calls.ts'
 import { LocalGenerations } from './local-generations.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
+import type { ProcessClient } from './supervisor/process-client.ts'
 import { createVectorReceiver, sortVectors, sumInputTokens } from './vector-results.ts'
 
 export interface LocalEngineOptions {
@@ -54,10 +56,18 @@ export interface LocalEngineOptions {
   readonly debug?: (details: object, message: string) => void
 }
 
+interface RequestOutcome {
+  readonly loadMs: number
+  /** The process that ran the call, and the id of the call in this process. */
+  readonly process: ProcessClient
+  readonly callId: number
+}
+
 export class LocalEngine implements Engine {
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
   readonly #calls: LocalCalls
+  readonly #counted = new CountedInputs()
   readonly #generations: LocalGenerations
 
   constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
@@ -65,7 +75,7 @@ export class LocalEngine implements Engine {
     this.#models = models
     this.#loaded = new LoadedModels(resolveSettings(models, options, maxContextSize), options.maxLoadedModels)
     this.#calls = new LocalCalls(models, this.#loaded, { ...options, maxContextSize })
-    this.#generations = new LocalGenerations(this.#calls, this.#loaded.failures, debug)
+    this.#generations = new LocalGenerations(this.#calls, this.#loaded.failures, this.#counted, debug)
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterableIterator<GenerateEvent> {
@@ -75,7 +85,9 @@ export class LocalEngine implements Engine {
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
     const checked = parseGenerateRequest(request)
     const toCount = (count: CallResult): number => count as number
-    const { results } = await this.#request('count', checked, measureTextLength(checked), call, toCount)
+    const size = measureTextLength(checked)
+    const { results, process, callId } = await this.#request('count', checked, size, call, toCount)
+    this.#counted.add(request, process, callId)
     return results[0] ?? 0
   }
 
@@ -149,17 +161,17 @@ export class LocalEngine implements Engine {
     size: number,
     call: EngineCall,
     parseResult: (result: CallResult) => T,
-  ): Promise<{ readonly results: readonly T[]; readonly loadMs: number }> {
+  ): Promise<RequestOutcome & { readonly results: readonly T[] }> {
     const results: T[] = []
     const isTokenizerOnly = type !== 'embed' && type !== 'rerank'
-    const task: EngineTask<{ readonly loadMs: number }> = async (input) => {
+    const task: EngineTask<RequestOutcome> = async (input) => {
       const { fingerprint, process } = input.loaded
       const accepted = withoutTruncation(request, input.deniedContextSize)
-      await process.request(type, accepted, input.call, (result) => {
+      const callId = await process.request(type, accepted, input.call, (result) => {
         if (!isTokenizerOnly) this.#loaded.failures.onOutput(fingerprint)
         results.push(parseResult(result))
       })
-      return { loadMs: input.loadMs }
+      return { loadMs: input.loadMs, process, callId }
     }
     const hasBegun = (): boolean => results.length > 0
     const outcome = await this.#calls.run({ request, call, size, task, hasBegun, isTokenizerOnly })

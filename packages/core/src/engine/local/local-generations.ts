@@ -4,6 +4,7 @@ import type { EngineCall } from '../engine.ts'
 import type { GenerateEvent, PromptUsage } from '../events.ts'
 import { cacheLifetimes, type GenerateRequest } from '../request.ts'
 import { lifetimesOf, measureTextLength } from '../request-input.ts'
+import type { CountedInputs } from './counted-inputs.ts'
 import { withoutTruncation } from './denied-context.ts'
 import { parseGenerateRequest } from './ipc/parse-request.ts'
 import { countEventTokens } from './ipc/reader-lag.ts'
@@ -11,6 +12,7 @@ import type { LoadedProcess } from './loaded-process.ts'
 import type { EngineTask, LocalCalls } from './local-calls.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { GrammarQuarantine } from './supervisor/grammar-quarantine.ts'
+import type { ProcessCall } from './supervisor/process-client.ts'
 
 type ReportConsumed = (tokens: number) => void
 type LogDebug = (details: object, message: string) => void
@@ -18,13 +20,15 @@ type LogDebug = (details: object, message: string) => void
 export class LocalGenerations {
   readonly #calls: LocalCalls
   readonly #failures: Failures
+  readonly #counted: CountedInputs
   readonly #debug: LogDebug
   readonly #grammarQuarantine = new GrammarQuarantine()
 
   /** @param debug called when a prompt diverges from a cached prompt */
-  constructor(calls: LocalCalls, failures: Failures, debug: LogDebug) {
+  constructor(calls: LocalCalls, failures: Failures, counted: CountedInputs, debug: LogDebug) {
     this.#calls = calls
     this.#failures = failures
+    this.#counted = counted
     this.#debug = debug
   }
 
@@ -59,7 +63,8 @@ export class LocalGenerations {
         else push(event)
       }
       const accepted = withoutTruncation(checked, deniedContextSize)
-      await this.#generateInProcess(accepted, scopedCall, loaded, onEvent, onStart)
+      const countedBy = this.#counted.take(request, loaded.process)
+      await this.#generateInProcess(accepted, { ...scopedCall, countedBy }, loaded, onEvent, onStart)
     }
     const size = measureTextLength(checked)
     await this.#calls.run({ request: checked, call, size, task, hasBegun: () => hasBegun })
@@ -69,7 +74,7 @@ export class LocalGenerations {
 
   async #generateInProcess(
     request: GenerateRequest,
-    call: EngineCall,
+    call: ProcessCall,
     { process }: LoadedProcess,
     onEvent: (event: GenerateEvent) => void,
     onStart: (reportConsumed: ReportConsumed) => void,

@@ -79,6 +79,17 @@ test('a raw prompt is unchanged', () => {
   expect(applyDefaults(text({ template: false }), defaults).input).toEqual(text({ template: false }).input)
 })
 
+test.each<[kind: string, request: GenerateRequest]>([
+  ['chat', chat(said('user', 'Hi'))],
+  ['text', text()],
+  ['raw text', text({ template: false })],
+  ['infill', { model: 'bob', input: { kind: 'infill', prefix: 'a', suffix: 'b' } }],
+])('each result has another input object: %s', (_kind, request) => {
+  const inputs = [request, applyDefaults(request), applyDefaults(request)].map(({ input }) => input)
+
+  expect(new Set(inputs).size).toBe(3)
+})
+
 test('infill uses the model’s template', () => {
   const input: InfillInput = { kind: 'infill', prefix: 'a', suffix: 'b' }
 

@@ -46,7 +46,7 @@ export function resolveDefaults({
 
 /**
  * Fills missing values of a request from the Modelfile, and then from the defaults of the dialect. Invalid
- * parameters are ignored.
+ * parameters are ignored. Each result has a new `input` object, so that engines can tell calls apart.
  * @param maxContextSize upper limit of the context size that a Modelfile can set, in tokens
  */
 export function applyDefaults(
@@ -84,7 +84,7 @@ function applyMessages(
     case 'infill':
       return { ...input, ...(typeof ownTemplate === 'string' && { template: ownTemplate }) }
     case 'text': {
-      if (input.template === false) return input
+      if (input.template === false) return { ...input }
       const hasContextTokens = input.prompt.some((piece) => typeof piece !== 'string')
       const before = input.messages ?? (hasContextTokens ? [] : turns)
       const ownSystem = input.system || system

@@ -5,6 +5,7 @@ import { FromProcess, ToProcess } from './messages.ts'
 test.each([
   [{ type: 'generate', id: 1, request: { anything: true }, tenant: 'ann', weight: 1, background: false }],
   [{ type: 'count', id: 1, request: null, tenant: '', weight: 1, background: false }],
+  [{ type: 'generate', id: 2, request: {}, tenant: '', weight: 1, background: false, countedBy: 1 }],
   [{ type: 'render', id: 1, request: {}, tenant: '', weight: 1, background: false }],
   [{ type: 'embed', id: 1, request: {}, tenant: '', weight: 1, background: true }],
   [{ type: 'cancel', id: 1 }],

@@ -25,6 +25,11 @@ export const ToProcess = z.discriminatedUnion('type', [
      * pauses.
      */
     readAheadTokens: z.int().min(1).optional(),
+    /**
+     * Id of a call of this connection that counted the same prompt. If the process still has the tokens of
+     * that call, it uses them.
+     */
+    countedBy: z.int().optional(),
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
   /** The app has pulled more tokens of a call. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Token } from 'node-llama-cpp'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../ipc/framing.ts'
 import { type CallResult, type CallType, type FromProcess, ToProcess } from '../ipc/messages.ts'
@@ -13,6 +14,7 @@ import { ReaderLag } from '../ipc/reader-lag.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
+import { CountedPrompts } from './prompt/counted-prompts.ts'
 import { countTokens, renderPrompt } from './prompt/prompt.ts'
 import { detokenize, tokenize } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
@@ -45,11 +47,10 @@ interface OpenCall {
 
 const handlers: Readonly<
   Record<
-    Exclude<CallType, 'generate'>,
+    Exclude<CallType, 'generate' | 'count'>,
     (request: unknown, context: RunContext, emit: (result: CallResult) => void) => Promise<void>
   >
 > = {
-  count: async (request, context, emit) => emit(await countTokens(parseGenerateRequest(request), context)),
   render: async (request, context, emit) => emit(await renderPrompt(parseGenerateRequest(request), context)),
   embed: async (request, context, emit) => embed(parseEmbedRequest(request), context, emit),
   rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),
@@ -62,6 +63,7 @@ export class ClientConnection {
   readonly #socket: Socket
   readonly #host: ConnectionHost
   readonly #calls = new Map<number, OpenCall>()
+  readonly #countedPrompts = new CountedPrompts()
   readonly #events: EventBundler
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -130,7 +132,7 @@ export class ClientConnection {
   }
 
   async #handle(message: CallMessage, call: OpenCall): Promise<void> {
-    const { type, id, request, tenant, weight, background } = message
+    const { type, id, request, tenant, weight, background, countedBy } = message
     const { model, renderer, grammars, progress, tenantCpu } = this.#host
     const { signal } = call.controller
     const context: RunContext = {
@@ -143,11 +145,16 @@ export class ClientConnection {
       weight,
       background,
       signal,
+      countedPrompt: countedBy === undefined ? undefined : this.#countedPrompts.take(countedBy),
       isBackpressured: (now) => call.lag.isBackpressured(now),
     }
     if (signal.aborted) return
-    if (type !== 'generate')
-      return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
+    const emit = (value: CallResult): void => this.send({ type: 'result', id, value })
+    if (type === 'count') {
+      const keep = (tokens: readonly Token[]): void => this.#countedPrompts.add(id, tokens)
+      return emit(await countTokens(parseGenerateRequest(request), context, keep))
+    }
+    if (type !== 'generate') return handlers[type](request, context, emit)
     await runRequest(parseGenerateRequest(request), context, (event) => {
       call.lag.onSent(event)
       this.#events.push({ id, event })

@@ -1,3 +1,4 @@
+import type { Token } from 'node-llama-cpp'
 import type { GrammarBuilder } from './grammar-builder.ts'
 import type { RuntimeModel, StepCounter } from './model.ts'
 import type { PromptRenderer } from './render.ts'
@@ -18,6 +19,8 @@ export interface RunContext {
   readonly weight: number
   readonly background: boolean
   readonly signal: AbortSignal
+  /** Tokens of the prompt. Set if an earlier call counted them. */
+  readonly countedPrompt?: readonly Token[] | undefined
   /** Whether decoding pauses because the client has left too much output unread. */
   readonly isBackpressured?: GenerationJob['isBackpressured']
 }

@@ -32,6 +32,12 @@ const readAheadTokens = 128
 /** Exit reason when the app shuts down. This reason does not count as a failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
+/** A call in one model process. */
+export interface ProcessCall extends EngineCall {
+  /** Id of the call that counted the same prompt in this process. */
+  readonly countedBy?: number | undefined
+}
+
 interface PendingCall {
   push(event: GenerateEvent): void
   result(value: CallResult): void
@@ -133,13 +139,13 @@ export class ProcessClient {
    * Resolves when the call has ended or was aborted. Throws `LlmError`.
    * @param onStart called with a function that reports consumed tokens
    */
-  generate(
+  async generate(
     request: GenerateRequest,
-    call: EngineCall,
+    call: ProcessCall,
     push: (event: GenerateEvent) => void,
     onStart: (reportConsumed: (tokens: number) => void) => void = () => {},
   ): Promise<void> {
-    return this.#runCall('generate', request, call, { push, result: () => {} }, (id) =>
+    await this.#runCall('generate', request, call, { push, result: () => {} }, (id) =>
       onStart(
         createConsumptionReporter(readAheadTokens, (tokens) => {
           if (this.#calls.has(id)) this.#connection.send({ type: 'consumed', id, tokens })
@@ -148,13 +154,16 @@ export class ProcessClient {
     )
   }
 
-  /** Resolves when all results have arrived. After an abort, some are missing. Throws `LlmError`. */
+  /**
+   * Resolves with the id of the call when all results have arrived. After an abort, some are missing. Throws
+   * `LlmError`.
+   */
   request(
     type: Exclude<CallType, 'generate'>,
     request: object,
     call: EngineCall,
     result: (value: CallResult) => void,
-  ): Promise<void> {
+  ): Promise<number> {
     return this.#runCall(type, request, call, { push: () => {}, result })
   }
 
@@ -185,10 +194,10 @@ export class ProcessClient {
   async #runCall(
     type: CallType,
     request: object,
-    { signal, tenant = '', weight = 1, background = false }: EngineCall,
+    { signal, tenant = '', weight = 1, background = false, countedBy }: ProcessCall,
     handlers: Pick<PendingCall, 'push' | 'result'>,
     onStart: (id: number) => void = () => {},
-  ): Promise<void> {
+  ): Promise<number> {
     const { stepMs } = await this.ready
     if (this.#hasEnded) throw this.#createExitError('')
     const id = ++this.#lastId
@@ -200,11 +209,13 @@ export class ProcessClient {
         this.#connection.send({
           ...{ type, id, request, tenant, weight, background },
           ...(type === 'generate' && { readAheadTokens }),
+          ...(countedBy !== undefined && { countedBy }),
         })
         onStart(id)
         signal.addEventListener('abort', cancel, { once: true })
         if (signal.aborted) cancel()
       })
+      return id
     } finally {
       signal.removeEventListener('abort', cancel)
       this.#calls.delete(id)

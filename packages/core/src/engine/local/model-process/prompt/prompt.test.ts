@@ -177,6 +177,37 @@ test('the token count of a text that is far too long is an estimate', async () =
   })
 })
 
+test.each<[what: string, fake: Fake, kept: readonly (readonly number[])[]]>([
+  ['a count', {}, [[2, 3]]],
+  ['a count beyond the context', { contextSize: 1 }, [[2, 3]]],
+  ['an estimate', { tokenize: () => Promise.reject(contextLengthExceeded(5_000, 10)) }, []],
+  ['an aborted count', { signal: AbortSignal.abort() }, []],
+])('%s is kept if it has all tokens', async (_what, fake, kept) => {
+  const lists: (readonly Token[])[] = []
+
+  await countTokens(raw('2 3'), fakeWork(fake), (tokens) => lists.push(tokens))
+
+  expect(lists).toEqual(kept)
+})
+
+test('a counted prompt is neither rendered nor tokenized again, and truncated as any other', async () => {
+  const tokenize = () => Promise.reject(new Error('tokenized again'))
+  const work = fakeWork({ tokenize, contextSize: 3 })
+  const counted = (...tokens: number[]) => ({ ...work, countedPrompt: tokens as Token[] })
+
+  expect(await tokenizePrompt(chat(message('user', '2 3')), counted(2, 3))).toEqual([2, 3])
+  expect(work.rendered).toEqual([])
+  await expect(tokenizePrompt(raw('2 3 4'), counted(2, 3, 4))).rejects.toMatchObject({
+    code: 'context_length',
+    details: { inputTokens: 3 },
+  })
+
+  const turned = fakeWork({ contextSize: 60 })
+  const long = chat(...turns(20), message('user', '98'))
+  const whole = { ...turned, countedPrompt: Array<Token>(401).fill(2 as Token) }
+  expect(await tokenizePrompt(long, whole)).toEqual(await tokenizePrompt(long, turned))
+})
+
 /** Questions and answers of ten tokens each, numbered from 2. */
 const turns = (count: number): Message[] =>
   Array.from({ length: count }, (_, index) => [

@@ -33,7 +33,7 @@ export async function tokenizePrompt(
 ): Promise<readonly Token[]> {
   const { input, overflow = 'error' } = request
   const { contextSize } = context.model
-  const tokens = await tokenizeOrEstimate(request, input, context)
+  const tokens = context.countedPrompt ?? (await tokenizeOrEstimate(request, input, context))
   // After an abort, there are no tokens either.
   if (Array.isArray(tokens) && tokens.length === 0 && !context.signal.aborted)
     return [requireStartToken(context.model)]
@@ -81,10 +81,18 @@ export function countAddedTokens(
 /**
  * Counts the tokens of a prompt, which may exceed the context. Above twice the context, the count is an
  * estimate.
+ * @param keep called with the tokens, unless the count is an estimate or the signal has aborted
  */
-export async function countTokens(request: GenerateRequest, context: RunContext): Promise<number> {
+export async function countTokens(
+  request: GenerateRequest,
+  context: RunContext,
+  keep: (tokens: readonly Token[]) => void = () => {},
+): Promise<number> {
   const tokens = await tokenizeOrEstimate(request, request.input, context)
-  return typeof tokens === 'number' ? tokens : tokens.length
+  if (typeof tokens === 'number') return tokens
+  // After an abort, tokens may be missing.
+  if (!context.signal.aborted) keep(tokens)
+  return tokens.length
 }
 
 /**
