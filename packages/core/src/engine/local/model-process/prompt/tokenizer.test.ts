@@ -60,6 +60,15 @@ describe.each([
     expect(tokens).toEqual(model.tokenize(text, true))
   })
 
+  test('a text with a long part without spaces is tokenized exactly, too', async () => {
+    calls = []
+    const text = `${longText(50_000)}${'东京😀'.repeat(10_000)} ${longText(50_000)}`
+
+    const tokens = await new Tokenizer(tokenize, contextSize, new Turns()).tokenize(text, budget)
+
+    expect(tokens).toEqual(model.tokenize(text, true))
+  })
+
   test('a text that is far too long is not tokenized to its end', async () => {
     calls = []
     const tokens = new Tokenizer(tokenize, 100, new Turns()).tokenize('a'.repeat(10_000_000), budget)
@@ -105,6 +114,17 @@ describe('a text without spaces', () => {
       expect(lengths).toEqual([sliceLength, text.length])
     },
   )
+
+  test('is tokenized once with the rest, and not with the text before it', async () => {
+    const words = 'word '.repeat(10_000)
+    const text = `${words}${'x'.repeat(20_000)} ${words}`
+
+    const { tokens, lengths } = await tokenizeUnspaced(text, letters, contextSize)
+
+    expect(tokens).toEqual(letters(text))
+    expect(lengths.at(-1)).toBeLessThan(text.length - words.length + 10)
+    expect(Math.max(...lengths.slice(0, -1))).toBeLessThanOrEqual(sliceLength)
+  })
 
   test('is never tokenized as a whole if it is too long', async () => {
     const { tokens, lengths } = await tokenizeUnspaced('x'.repeat(100_000), letters, 10_000)

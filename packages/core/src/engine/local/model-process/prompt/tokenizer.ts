@@ -67,6 +67,8 @@ export class Tokenizer {
     const maxTokens = stopAfter ?? 2 * this.#contextSize
     const tokens: Token[] = []
     let isExact = true
+    /** Length of the text before the first slice without a boundary, and number of its tokens. */
+    let exact = { length: 0, tokens: 0 }
     for (let start = 0; start < text.length && !signal.aborted; ) {
       const boundaryAt = this.#findSliceEnd(text, start)
       isExact &&= boundaryAt !== undefined
@@ -77,11 +79,14 @@ export class Tokenizer {
       const isTooLong = tokens.length > maxTokens && end < text.length
       if (isTooLong && end >= minEstimatedLength) throw contextLengthExceeded(estimate, this.#contextSize)
       budget.throwIfSpent()
-      // A text without a boundary is tokenized as a whole, unless its slices may show that it is too long.
+      // Without a boundary, the rest is tokenized at once, unless further slices may show that it is too long.
       if (!isExact && estimate <= maxTokens) break
       start = end + (isExact && end < text.length ? (this.#boundary?.skip ?? 0) : 0)
+      if (isExact) exact = { length: start, tokens: tokens.length }
     }
-    return isExact || signal.aborted ? tokens : this.#tokenizeSlice(text, budget)
+    if (isExact || signal.aborted) return tokens
+    const rest = await this.#tokenizeSlice(text.slice(exact.length), budget)
+    return [...tokens.slice(0, exact.tokens), ...rest]
   }
 
   #tokenizeSlice(text: string, budget: CpuBudget): Promise<readonly Token[]> {
