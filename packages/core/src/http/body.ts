@@ -21,6 +21,13 @@ const maxParts = 1_000_000
  */
 const streamBytes = 128 * 1024
 
+/**
+ * Bytes that must arrive within each stall timeout, until the body is complete. A JSON body reserves memory
+ * for its whole length, so a client that sends one byte after the other must not keep it. For the buffers of a
+ * stream, any progress is enough.
+ */
+const minProgress = { json: 1_024, stream: 1 }
+
 export interface BodySource {
   readonly chunks: AsyncIterable<Uint8Array>
   /** Whether all bytes have arrived. Such a body cannot stall. @default false */
@@ -82,7 +89,7 @@ export async function readJson(
 /** Reads a body of any size. Reserves memory for its buffers only. */
 export async function* readBytes(source: BodySource, allowance?: BodyAllowance): AsyncGenerator<Uint8Array> {
   allowance?.reserve(streamBytes)
-  yield* readChunks(source, allowance)
+  yield* readChunks(source, allowance, minProgress.stream)
 }
 
 /** Returns 0 without a valid `content-length`, as in a chunked body. */
@@ -92,12 +99,13 @@ const parseLength = (header: string | null | undefined): number =>
 async function* readChunks(
   { chunks, isComplete, contentEncoding }: BodySource,
   allowance: BodyAllowance | undefined,
+  minBytes: number,
 ): AsyncGenerator<Uint8Array> {
   const encoding = contentEncoding ?? 'identity'
   if (encoding.toLowerCase() !== 'identity')
     throw invalidRequest(`A request body in content-encoding ${encoding} is not supported.`)
   try {
-    yield* isComplete || !allowance ? chunks : withStallTimeout(chunks, allowance.stallTimeoutMs)
+    yield* isComplete || !allowance ? chunks : withStallTimeout(chunks, allowance.stallTimeoutMs, minBytes)
   } catch (cause) {
     if (LlmError.is(cause)) throw cause
     throw new LlmError('invalid_request', 'The request body ended before it was complete.', {}, { cause })
@@ -170,7 +178,7 @@ async function concatenate(
 ): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of readChunks(source, allowance)) {
+  for await (const chunk of readChunks(source, allowance, minProgress.json)) {
     const excess = length + chunk.length - Math.max(length, reserved)
     length += chunk.length
     if (length > limitBytes) throw tooLarge(limitBytes)

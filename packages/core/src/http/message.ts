@@ -48,7 +48,10 @@ export interface HttpRequest {
 export interface BodyAllowance {
   /** Largest body that can ever be admitted, in bytes. */
   readonly maxBytes: number
-  /** How long the client may pause before the body is complete, in ms. */
+  /**
+   * How long the client may pause before the body is complete, in ms. For a JSON body, less than 1 KiB in this
+   * time is a pause.
+   */
   readonly stallTimeoutMs: number
   /**
    * Reserves memory before a body fills it. Throws an `LlmError` `rate_limit` if the bodies of the tenant

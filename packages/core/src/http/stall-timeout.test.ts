@@ -4,8 +4,8 @@ import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { withStallTimeout } from './stall-timeout.ts'
 
-const stalled = { code: 'timeout', message: expect.stringContaining('sent nothing for 0.02 s') }
-const within = (chunks: AsyncIterable<Uint8Array>) => withStallTimeout(chunks, 20)[Symbol.asyncIterator]()
+const stalled = { code: 'timeout', message: expect.stringContaining('sent nothing in 0.02 s') }
+const within = (chunks: AsyncIterable<Uint8Array>) => withStallTimeout(chunks, 20, 1)[Symbol.asyncIterator]()
 const textOf = ({ value }: IteratorResult<Uint8Array>) => value && Buffer.from(value).toString()
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -29,9 +29,57 @@ test('a body that progresses may take any number of time limits', async () => {
   }
 
   let text = ''
-  for await (const chunk of withStallTimeout(source(), 20)) text += Buffer.from(chunk).toString()
+  for await (const chunk of withStallTimeout(source(), 20, 1)) text += Buffer.from(chunk).toString()
 
   expect(text).toBe('01234567')
+})
+
+test('a body that comes byte by byte is ended, unless any progress is enough', async () => {
+  const source = async function* () {
+    for (let byte = 0; byte < 40; byte++) {
+      await pause(5)
+      yield Buffer.from('x')
+    }
+  }
+  const lengthOf = async (minBytes: number): Promise<number> => {
+    let length = 0
+    for await (const chunk of withStallTimeout(source(), 60, minBytes)) length += chunk.length
+    return length
+  }
+
+  await expect(lengthOf(1_024)).rejects.toMatchObject({
+    code: 'timeout',
+    message: expect.stringContaining('sent less than 1024 bytes in 0.06 s'),
+  })
+  expect(await lengthOf(1)).toBe(40)
+})
+
+test('a body that makes enough progress in each time limit is read, and its end needs no progress', async () => {
+  const source = async function* () {
+    for (const bytes of [600, 600, 600, 600, 600, 600, 1]) {
+      await pause(10)
+      yield Buffer.alloc(bytes)
+    }
+  }
+
+  let length = 0
+  for await (const chunk of withStallTimeout(source(), 60, 1_024)) length += chunk.length
+
+  expect(length).toBe(3_601)
+})
+
+test('the time of a slow consumer does not count towards the time of little progress', async () => {
+  const source = async function* () {
+    for (let byte = 0; byte < 8; byte++) yield Buffer.from('x')
+  }
+
+  let length = 0
+  for await (const chunk of withStallTimeout(source(), 20, 1_024)) {
+    length += chunk.length
+    await pause(5)
+  }
+
+  expect(length).toBe(8)
 })
 
 test('the time of a slow consumer does not count', async () => {
@@ -81,7 +129,7 @@ test('a consumer that stops closes the source', async () => {
     }
   }
 
-  for await (const _chunk of withStallTimeout(source(), 20)) break
+  for await (const _chunk of withStallTimeout(source(), 20, 1)) break
 
   expect(isClosed).toBe(true)
 })

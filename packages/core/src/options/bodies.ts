@@ -24,8 +24,9 @@ export interface BodyOptions {
 
   /**
    * How long a client may pause before its body is complete: milliseconds, or `'30s'`, from 1 ms to 24 days.
-   * The request is then rejected with 408. A body may take any time as long as it progresses. The rest of a body
-   * that is not needed, because the request was rejected, must end within this time.
+   * The request is then rejected with 408. An upload may take any time as long as it progresses. Of other
+   * bodies, which are held in memory, less than 1 KiB in this time counts as a pause. The rest of a body that is
+   * not needed, because the request was rejected, must end within this time.
    *
    * @default '60s'
    */
