@@ -78,7 +78,8 @@ export interface ModelBackend {
 }
 
 /**
- * Counter that grows while the process works. If it stops growing, the watchdog of the app assumes a hang.
+ * Counter that grows while the process works. If it stops growing, the watchdog of the app assumes a hang. While
+ * the model decodes, only decoding counts: see `stepsBesideDecoding`.
  */
 export interface StepCounter {
   steps: number

@@ -11,6 +11,7 @@ import { claimName } from './resources/claim.ts'
 import { coresPerProcess } from './resources/cores.ts'
 import { MachineShare } from './resources/machine-share.ts'
 import type { Runner } from './runner.ts'
+import { stepsBesideDecoding } from './steps-beside-decoding.ts'
 import { TenantCpu } from './workers/cpu-budget.ts'
 
 /**
@@ -25,7 +26,9 @@ const lastStepTimeoutMs = 5_000
 
 /** One loaded model and its clients. Ends the process some time after the last client has left. */
 export class ProcessHost implements ConnectionHost {
-  readonly progress: StepCounter = { steps: 0 }
+  /** Steps of all work. The watchdog of the app reads them through `progress`. */
+  readonly #steps: StepCounter = { steps: 0 }
+  readonly progress = stepsBesideDecoding(this.#steps, () => this.#runner?.isDecoding ?? false)
   readonly tenantCpu = new TenantCpu({ isDecoding: () => this.#runner?.isDecoding ?? false })
   readonly renderer = new PromptRenderer(this.progress)
   readonly grammars = new GrammarBuilder(this.progress)
@@ -92,7 +95,7 @@ export class ProcessHost implements ConnectionHost {
       waitForMemory: () => this.#waitForMemory(),
     }
     const warn = (text: string): void => this.#broadcast({ type: 'warning', text })
-    const model = await loadModel(this.#config, this.progress, undefined, memory, warn)
+    const model = await loadModel(this.#config, this.#steps, undefined, memory, warn)
     this.#runner = model.runner
     this.#machineShare.onLoaded(model.sizeBytes - model.gpuBytes, model.mappedBytes)
     this.#machineShare.watchBusy((busy) => model.limitThreads(coresPerProcess(busy)))

@@ -8,6 +8,7 @@ import { minChunkSize } from '../resources/calibrate.ts'
 import { type LoadPlan, type MemoryBroker, planMemory } from '../resources/load-plan.ts'
 import { readMachineMemory } from '../resources/machine-memory.ts'
 import type { Runner } from '../runner.ts'
+import { stepsBesideDecoding } from '../steps-beside-decoding.ts'
 import { Turns } from '../workers/turns.ts'
 import { openDecoder } from './addon-decoder.ts'
 import { openGenerativeModel } from './generative-model.ts'
@@ -34,7 +35,9 @@ export async function loadModel(
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
   let runner: Runner | undefined
-  const turns = new Turns(() => runner?.isDecoding ?? false)
+  const isDecoding = (): boolean => runner?.isDecoding ?? false
+  const turns = new Turns(isDecoding)
+  const beside = stepsBesideDecoding(progress, isDecoding)
   try {
     const llama = await startLibrary(library, { maxThreads: config.threads })
     const options: LlamaModelOptions = {
@@ -69,7 +72,7 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       mappedBytes,
       notes,
-      ...openVocabulary(model, config.modelPath, contextSize, progress, turns),
+      ...openVocabulary(model, config.modelPath, contextSize, beside, turns),
       ...backend,
     }
   } catch (cause) {
