@@ -107,6 +107,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/local-engine/settings.test.ts': ['.ci/run', 'one model process for each set of options'],
   'test/local-engine/several-models.test.ts': ['.ci/run', 'several model processes side by side'],
   'test/local-engine/shared.test.ts': ['.ci/run', 'several apps with one model process'],
+  'test/local-engine/shares-of-keys.test.ts': ['.ci/run', 'seconds of ten keys beside one key'],
   'test/local-engine/stopped.test.ts': [
     '.ci/run',
     'measured: model processes that are stopped, a time limit each',
