@@ -56,10 +56,12 @@ async function start(mount: Mount, options: LlmOptions = {}, server: ServerOptio
   }
 }
 
-const chat = (stream: boolean): string => {
-  const body = JSON.stringify({ model: 'any', stream, messages: [{ role: 'user', content: 'Hi' }] })
-  return `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+const post = (path: string, fields: object): string => {
+  const body = JSON.stringify({ model: 'any', ...fields })
+  return `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nanthropic-version: 2023-06-01\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
+const messages = [{ role: 'user', content: 'Hi' }]
+const chat = (stream: boolean): string => post('/v1/chat/completions', { stream, messages })
 
 /** Reads a megabyte, pauses, and so on. Returns the number of bytes when the answer is complete. */
 async function readSlowly(client: Socket): Promise<number> {
@@ -108,6 +110,33 @@ describe.concurrent.each(mounts)('through %s', (_name, mount) => {
     expect(await isClosedByServer).toBe(true)
     isOver()
   }, 30_000)
+})
+
+describe.concurrent.each<[path: string, fields: object]>([
+  ['/v1/messages', { messages, max_tokens: 1_000 }],
+  ['/v1/responses', { input: 'Hi' }],
+  ['/v1/completions', { prompt: 'Hi', max_tokens: 1_000 }],
+  ['/api/chat', { messages }],
+  ['/api/generate', { prompt: 'Hi' }],
+])('a client that reads nothing of %s', (path, fields) => {
+  test.each([
+    ['a stream', true],
+    ['a whole answer', false],
+  ])(
+    'is closed, for %s',
+    async (_what, stream) => {
+      const { send } = await start(plainNode)
+
+      const { client, isClosedByServer } = await send(post(path, { ...fields, stream }))
+      await isClosedByServer
+      const answer = await textOf(client)
+
+      // The connection of a complete answer, such as an error, is closed after it was idle.
+      expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 200 OK')
+      expect(answer.length).toBeLessThan(answerBytes)
+    },
+    30_000,
+  )
 })
 
 /** Sends a byte again and again. Returns a function that ends this. */
