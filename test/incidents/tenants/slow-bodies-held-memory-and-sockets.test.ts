@@ -1,6 +1,6 @@
 /**
  * C-8: a few clients that send large bodies slowly hold memory and sockets that all callers need. Bodies have
- * memory per caller and in total, and a client that pauses is given up.
+ * memory per caller and in total, and a client that pauses is given up. So do whole answers that are not read.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -239,6 +239,29 @@ test('a call keeps its memory while it waits and while it streams', async () => 
 
   await vi.waitFor(() => expect(reservedBytes()).toBe(0), soon)
   expect(await statusOf(ask(url, 'ann', 150 * kb))).toBe(200)
+})
+
+test('a whole answer that is not read counts for its caller, until the connection is closed', async () => {
+  const mb = 1_024 * kb
+  const { url, open, reservedBytes } = await start(
+    {
+      ...users,
+      engine: scriptedEngine(Array<string>(24).fill('x'.repeat(mb))),
+      outputBuffer: { stallTimeout: '1s' },
+    },
+    byUser,
+  )
+  const { socket } = await open({ length: kb })
+  socket.pause().write(chatOf(kb))
+  await vi.waitFor(() => expect(reservedBytes()).toBeGreaterThan(20 * mb), soon)
+
+  const refused = await ask(url, 'ann', kb)
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(await statusOf(ask(url, 'bob', kb))).toBe(200)
+
+  await vi.waitFor(() => expect(reservedBytes()).toBe(0), { ...soon, timeout: 10_000 })
+  expect(await statusOf(ask(url, 'ann', kb))).toBe(200)
+  socket.destroy()
 })
 
 test('a body that the parser of the app has read does not count', async () => {

@@ -128,6 +128,33 @@ describe('the memory of a request', () => {
     expect(budget.reservedBytes).toBe(0)
   })
 
+  test('holds a whole answer until it is sent, and rejects only the next requests of its tenant', async () => {
+    const budget = new BodyBudget({ maxBytes: 2 ** 20, maxBytesPerTenant: 2 ** 18, stallTimeoutMs: 1_000 })
+    const sent: (() => void)[] = []
+    const request: HttpRequest = {
+      ...requestOf(controller().signal),
+      onSent: (callback) => void sent.push(callback),
+    }
+    const answer = async (body: string) => budget.run(request, 'ann', async () => ({ ...text, body }))
+    const reject = expect.objectContaining({ code: 'rate_limit', details: { retryAfterMs: 1_000 } })
+
+    await answer('short')
+    expect([budget.reservedBytes, sent.length]).toEqual([0, 0])
+    // More than all memory.
+    expect((await answer('é'.repeat(2 ** 20))).body).toHaveLength(2 ** 20)
+    expect(budget.reservedBytes).toBe(2 ** 21)
+
+    await expect(answer('short')).rejects.toEqual(reject)
+    expect(() => budget.reserve('ann', 1)).toThrow(reject)
+    budget.reserve('bob', 2 ** 16)
+    expect(() => budget.reserve('bob', 1)).toThrow(expect.objectContaining({ code: 'overloaded' }))
+
+    for (const onSent of sent) onSent()
+    budget.release('bob', 2 ** 16)
+    expect(budget.reservedBytes).toBe(0)
+    expect(await answer('short')).toMatchObject({ body: 'short' })
+  })
+
   test('is held by a stream until the response is over', async () => {
     const budget = new BodyBudget(limits)
     const over = controller()

@@ -1,11 +1,11 @@
-/** Limits the memory that request bodies take, per tenant and in total. */
+/** Limits the memory that request bodies and whole answers take, per tenant and in total. */
 import { LlmError } from '../errors.ts'
 import type { BodyAllowance, HttpRequest, HttpResponse } from './message.ts'
 
 export interface BodyLimits {
-  /** Memory for the bodies of all tenants, in bytes. An eighth more is kept for the first 64 KiB of each. */
+  /** Memory for bodies and answers of all tenants, in bytes. An eighth more is kept for the first 64 KiB of each. */
   readonly maxBytes: number
-  /** Memory for the bodies of one tenant, in bytes. At most half of `maxBytes`. */
+  /** Memory for bodies and answers of one tenant, in bytes. At most half of `maxBytes`. */
   readonly maxBytesPerTenant: number
   /** How long a client may pause before its body is complete, in ms. */
   readonly stallTimeoutMs: number
@@ -18,6 +18,9 @@ export interface BodyLimits {
 const floorBytes = 64 * 1024
 /** Part of `maxBytes` that the floors of all tenants may take in addition. Tenants beyond that have no floor. */
 const floorShare = 1 / 8
+
+/** Length of an answer that is not counted, in characters. The operating system has room for it. */
+const freeAnswerLength = 16 * 1024
 
 export class BodyBudget {
   readonly limits: BodyLimits
@@ -42,12 +45,16 @@ export class BodyBudget {
     return this.#totalBytes
   }
 
-  /** Runs a handler, which may read the body. The memory stays reserved until the response is over. */
+  /**
+   * Runs a handler, which may read the body. The memory stays reserved until the response is over. A whole
+   * answer counts until it is sent. It is never rejected: the next requests of its tenant are.
+   */
   async run(
     request: HttpRequest,
     tenant: string,
     handle: (request: HttpRequest) => Promise<HttpResponse>,
   ): Promise<HttpResponse> {
+    this.#checkLimit(tenant, 0)
     const reservation = new BodyReservation(this, tenant)
     let isStream = false
     try {
@@ -59,6 +66,7 @@ export class BodyBudget {
       isStream = response.body !== null && typeof response.body !== 'string'
       // The call of a stream may still wait in a queue, with its request in memory.
       if (isStream) whenAborted(request.signal, () => reservation.release())
+      if (typeof response.body === 'string') this.#countUntilSent(response.body, tenant, request)
       return response
     } finally {
       if (!isStream) reservation.release()
@@ -66,22 +74,17 @@ export class BodyBudget {
   }
 
   reserve(tenant: string, bytes: number): void {
-    const { maxBytes, maxBytesPerTenant } = this.limits
+    this.#checkLimit(tenant, bytes)
     const own = (this.#reserved.get(tenant) ?? 0) + bytes
-    if (own > maxBytesPerTenant)
-      throw new LlmError(
-        'rate_limit',
-        `The bodies of your running requests would take more than ${maxBytesPerTenant} bytes. Try again when one of them has ended.`,
-        { retryAfterMs },
-      )
-    const hasFloor = this.#withFloor.has(tenant) || (own === bytes && this.#withFloor.size < this.#maxFloors)
+    const hasFloor = this.#hasFloor(tenant)
     const counted = hasFloor ? Math.max(0, own - floorBytes) : own
-    const free = maxBytes - this.#countedBytes + this.#countedOf(tenant) - counted
-    // A tenant never holds more than is free for the others, so a few tenants cannot use up all memory.
-    if (counted > free)
+    const free = this.limits.maxBytes - this.#countedBytes + this.#countedOf(tenant) - counted
+    // A tenant never reserves more than is free for the others, so a few tenants cannot use up all memory.
+    // Answers can exceed the memory. Then the others still have their floors.
+    if (counted > Math.max(0, free))
       throw new LlmError(
         'overloaded',
-        'The bodies of running requests take too much memory. Try again later.',
+        'Running requests and unread answers take too much memory. Try again later.',
         { retryAfterMs },
       )
     this.#set(tenant, own, hasFloor)
@@ -89,6 +92,29 @@ export class BodyBudget {
 
   release(tenant: string, bytes: number): void {
     this.#set(tenant, (this.#reserved.get(tenant) ?? 0) - bytes, this.#withFloor.has(tenant))
+  }
+
+  #checkLimit(tenant: string, bytes: number): void {
+    const { maxBytesPerTenant } = this.limits
+    if ((this.#reserved.get(tenant) ?? 0) + bytes > maxBytesPerTenant)
+      throw new LlmError(
+        'rate_limit',
+        `Your running requests and unread answers would take more than ${maxBytesPerTenant} bytes. Try again when one of them has ended.`,
+        { retryAfterMs },
+      )
+  }
+
+  #countUntilSent(answer: string, tenant: string, { onSent }: HttpRequest): void {
+    if (!onSent || answer.length <= freeAnswerLength) return
+    const bytes = Buffer.byteLength(answer)
+    this.#set(tenant, (this.#reserved.get(tenant) ?? 0) + bytes, this.#hasFloor(tenant))
+    onSent(() => this.release(tenant, bytes))
+  }
+
+  /** Whether the first bytes of the tenant do not count. Without reserved bytes: whether they would not. */
+  #hasFloor(tenant: string): boolean {
+    if (this.#reserved.has(tenant)) return this.#withFloor.has(tenant)
+    return this.#withFloor.size < this.#maxFloors
   }
 
   #set(tenant: string, bytes: number, hasFloor: boolean): void {

@@ -24,6 +24,11 @@ export interface HttpRequest {
    * the response is ready to be sent.
    */
   readonly closeIfStalled?: (limits: StallLimits) => void
+  /**
+   * Calls the function once, when the response has left the process or the connection is closed. Called before
+   * the response is sent.
+   */
+  readonly onSent?: (callback: () => void) => void
   /** @param name in lower case */
   header(name: string): string | undefined
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */

@@ -35,6 +35,7 @@ export function readNodeRequest(
     signal: createDisconnectSignal(res),
     disconnect: () => void res.destroy(),
     closeIfStalled: (limits) => closeIfStalled(req, res, limits),
+    onSent: (callback) => onSent(res, callback),
     header: (name) => {
       const value = req.headers[name]
       return Array.isArray(value) ? value.join(', ') : value
@@ -115,6 +116,17 @@ async function closeBody(body: HttpResponse['body']): Promise<void> {
 const pathOf = (url: string): string => url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] || '/'
 
 const parseQuery = (url = ''): URLSearchParams => new URLSearchParams(url.slice(`${url}?`.indexOf('?')))
+
+function onSent(res: ServerResponse, callback: () => void): void {
+  let isCalled = false
+  const call = (): void => {
+    if (!isCalled) callback()
+    isCalled = true
+  }
+  if (res.destroyed) return call()
+  // Serverless platforms emit no 'close' after 'finish'.
+  for (const event of ['finish', 'close']) res.once(event, call)
+}
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {
   const controller = new AbortController()

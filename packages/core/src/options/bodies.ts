@@ -6,9 +6,9 @@ import { resolveTimeout } from './timeout.ts'
 export interface BodyOptions {
   /**
    * Memory for the request bodies of all callers: bytes, or `'2gb'`, at least 1 MB. A body counts from its
-   * first byte until its response is over, and an upload with its buffers only. A caller never gets more than
-   * stays free for the others. A request that does not fit is rejected with 503. An eighth more is kept for the
-   * first 64 KiB of each tenant.
+   * first byte until its response is over, and an upload with its buffers only. An answer of more than 16 KiB
+   * that is no stream counts until it is sent. A caller never gets more than stays free for the others. A
+   * request that does not fit is rejected with 503. An eighth more is kept for the first 64 KiB of each tenant.
    *
    * @default '1gb'
    */
