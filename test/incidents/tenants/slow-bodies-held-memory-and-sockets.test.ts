@@ -1,6 +1,6 @@
 /**
- * C-8: a few clients that send large bodies slowly hold memory and sockets that all callers need. Bodies have
- * memory per caller and in total, and a client that pauses is given up. So do whole answers that are not read.
+ * C-8: a few clients that send large bodies slowly hold memory and sockets that all callers need. Bodies, and
+ * whole answers that are not read, have memory per caller and in total. A client that pauses is given up.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
