@@ -123,9 +123,9 @@ function onSent(res: ServerResponse, callback: () => void): void {
     if (!isCalled) callback()
     isCalled = true
   }
-  if (res.destroyed) return call()
   // Serverless platforms emit no 'close' after 'finish'.
   for (const event of ['finish', 'close']) res.once(event, call)
+  if (res.destroyed) call()
 }
 
 function createDisconnectSignal(res: ServerResponse): AbortSignal {

@@ -10,7 +10,8 @@ test('the answer to a counted prompt uses its count, and only once', () => {
   const [request, process, counted] = [requestOf(), processOf(), new CountedInputs()]
   counted.add(request, process, 7)
 
-  expect(counted.take({ ...request, maxTokens: 9 }, process)).toBe(7)
+  const limited = { ...request, maxTokens: 9 }
+  expect(counted.take(limited, process)).toBe(7)
   expect(counted.take(request, process)).toBeUndefined()
 })
 
