@@ -1,5 +1,5 @@
-// The app of `measured-app.ts`, in a child process. `/measured` reports the ids of the model processes, and the
-// 99th percentile of the app's event loop delay since the last report, in ms.
+// The app of `measured-app.ts`, in a child process. `/measured` reports the ids of the model processes, the 99th
+// percentile of the app's event loop delay since the last report, in ms, and the live objects of its heap, in bytes.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
@@ -14,7 +14,9 @@ loopDelay.enable()
 const app = express()
   .get('/measured', (_req, res) => {
     const modelProcesses = llm.loaded().map(({ processId }) => processId)
-    res.json({ modelProcesses, loopDelayMs: loopDelay.percentile(99) / 1e6 })
+    const loopDelayMs = loopDelay.percentile(99) / 1e6
+    globalThis.gc()
+    res.json({ modelProcesses, loopDelayMs, heapBytes: process.memoryUsage().heapUsed })
     loopDelay.reset()
   })
   .use(llmRouter(llm, { authenticate: (req) => ({ id: req.get('x-tenant') ?? 'client' }) }))

@@ -10,6 +10,8 @@ interface Measurement {
   readonly modelProcesses: readonly number[]
   /** 99th percentile of the app's event loop delay since the last measurement, in milliseconds. */
   readonly loopDelayMs: number
+  /** Size of the app's heap after a garbage collection. */
+  readonly heapBytes: number
 }
 
 export interface MeasuredApp {
@@ -29,7 +31,9 @@ export interface MeasuredApp {
 export async function startMeasuredApp(models: string): Promise<MeasuredApp> {
   const file = fileURLToPath(new URL('measured-app.mjs', import.meta.url))
   const socketPath = join(models, 'app.sock')
-  const app = spawn(process.execPath, [file, models, socketPath], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const app = spawn(process.execPath, ['--expose-gc', file, models, socketPath], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   const [port] = await Promise.race([once(createInterface({ input: app.stdout }), 'line'), failedStart(app)])
   const url = `http://127.0.0.1:${port}`
   return {
