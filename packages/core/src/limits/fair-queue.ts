@@ -2,8 +2,8 @@
  * A bounded queue for a limited number of permits. Tenants take turns, so a hundred calls of one tenant do not
  * delay the first call of another. A tenant gets its share of the permits even while others hold them all, because
  * the engine then shares its time among more tenants. The first call of each of up to 512 tenants does not wait.
- * When the queue overflows, it rejects the newest call of the tenant with the most waiting calls. It also rejects each call that
- * has waited too long.
+ * When the queue overflows, it rejects the newest call of the tenant with the most waiting calls. It also rejects
+ * each call that has waited too long.
  */
 import { LlmError } from '../errors.ts'
 import { WaitQueue } from '../util/wait-queue.ts'
