@@ -64,7 +64,7 @@ export default defineConfig({
       new CountReporter(process.env.MODELMOUNT_COUNTS),
       ...(longPart === undefined ? [] : ['json']),
     ],
-    // Node imports built packages by itself. Vitest would take several times as long, and they would run slower.
+    // Node imports the built packages directly. Vitest would transform them first, which takes several times as long.
     server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
     testTimeout: 30_000,
     hookTimeout: 30_000,

@@ -1,4 +1,4 @@
-/** What happens to a call that may not choose its context size, when the loaded context is smaller. */
+/** Calls that request a larger context than the loaded one, but may not choose it. */
 import { describeDeniedContext, LlmError } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import type { ModelStore } from '../../models/store.ts'

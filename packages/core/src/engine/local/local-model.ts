@@ -35,12 +35,14 @@ export class LocalModel {
   #lastUsedAt = Date.now()
   /** Time when the first load was complete, on the clock of `performance.now()`. */
   #servingSince: number | undefined
+  /** Whether the last attempt to load failed. */
   #hasFailedToLoad = false
   #closed = false
 
   /**
    * @param key identifies the weights, see `weightsKeyOf`
-   * @param onIdle called after the last call, when the process is released, and when a load fails or waits for memory
+   * @param onIdle called after the last call, when the process is released, and when a load fails or waits for
+   *   memory
    */
   constructor(key: string, settings: LocalModelSettings, failures: Failures, onIdle: () => void) {
     this.key = key
@@ -66,8 +68,8 @@ export class LocalModel {
     const { reloadCooldown } = this.#settings
     if (this.#servingSince !== undefined)
       return Math.max(0, this.#servingSince + reloadCooldown - performance.now())
-    const mayLoadSoon = !this.#hasFailedToLoad && !this.#loaded?.process.isWaitingForMemory
-    return this.isBusy && mayLoadSoon ? reloadCooldown : 0
+    const canLoadSoon = !this.#hasFailedToLoad && !this.#loaded?.process.isWaitingForMemory
+    return this.isBusy && canLoadSoon ? reloadCooldown : 0
   }
 
   /** Time when the last call ended, in milliseconds since 1970. While calls run, the current time. */

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { Token } from 'node-llama-cpp'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../ipc/framing.ts'
 import { type CallResult, type CallType, type FromProcess, ToProcess } from '../ipc/messages.ts'
@@ -47,10 +46,11 @@ interface OpenCall {
 
 const handlers: Readonly<
   Record<
-    Exclude<CallType, 'generate' | 'count'>,
+    Exclude<CallType, 'generate'>,
     (request: unknown, context: RunContext, emit: (result: CallResult) => void) => Promise<void>
   >
 > = {
+  count: async (request, context, emit) => emit(await countTokens(parseGenerateRequest(request), context)),
   render: async (request, context, emit) => emit(await renderPrompt(parseGenerateRequest(request), context)),
   embed: async (request, context, emit) => embed(parseEmbedRequest(request), context, emit),
   rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),
@@ -146,15 +146,12 @@ export class ClientConnection {
       background,
       signal,
       countedPrompt: countedBy === undefined ? undefined : this.#countedPrompts.take(countedBy),
+      keepCounted: (tokens) => this.#countedPrompts.add(id, tokens),
       isBackpressured: (now) => call.lag.isBackpressured(now),
     }
     if (signal.aborted) return
-    const emit = (value: CallResult): void => this.send({ type: 'result', id, value })
-    if (type === 'count') {
-      const keep = (tokens: readonly Token[]): void => this.#countedPrompts.add(id, tokens)
-      return emit(await countTokens(parseGenerateRequest(request), context, keep))
-    }
-    if (type !== 'generate') return handlers[type](request, context, emit)
+    if (type !== 'generate')
+      return handlers[type](request, context, (value) => this.send({ type: 'result', id, value }))
     await runRequest(parseGenerateRequest(request), context, (event) => {
       call.lag.onSent(event)
       this.#events.push({ id, event })

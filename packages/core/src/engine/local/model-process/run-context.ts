@@ -21,6 +21,8 @@ export interface RunContext {
   readonly signal: AbortSignal
   /** Tokens of the prompt. Set if an earlier call counted them. */
   readonly countedPrompt?: readonly Token[] | undefined
+  /** Keeps the tokens of a counted prompt for the call that answers it. */
+  readonly keepCounted?: (tokens: readonly Token[]) => void
   /** Whether decoding pauses because the client has left too much output unread. */
   readonly isBackpressured?: GenerationJob['isBackpressured']
 }

@@ -80,18 +80,13 @@ export function countAddedTokens(
 
 /**
  * Counts the tokens of a prompt, which may exceed the context. Above twice the context, the count is an
- * estimate.
- * @param keep called with the tokens, unless the count is an estimate or the signal has aborted
+ * estimate. Otherwise, keeps the tokens for the answer.
  */
-export async function countTokens(
-  request: GenerateRequest,
-  context: RunContext,
-  keep: (tokens: readonly Token[]) => void = () => {},
-): Promise<number> {
+export async function countTokens(request: GenerateRequest, context: RunContext): Promise<number> {
   const tokens = await tokenizeOrEstimate(request, request.input, context)
   if (typeof tokens === 'number') return tokens
   // After an abort, tokens may be missing.
-  if (!context.signal.aborted) keep(tokens)
+  if (!context.signal.aborted) context.keepCounted?.(tokens)
   return tokens.length
 }
 
