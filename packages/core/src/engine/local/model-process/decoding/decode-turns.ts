@@ -11,6 +11,12 @@ interface Turn {
 }
 
 /**
+ * Time without a decode step after which a tenant is next whatever it has used, in ms. Otherwise, a stream would
+ * pause while each of many tenants in another group uses as much.
+ */
+const maxWaitMs = 200
+
+/**
  * Selects the next decode step of a round. The tenant that has used the least time is next. Of its groups, the
  * one that has waited longest takes the step, and the sequences of other tenants in the group decode along. So
  * a tenant with many separate steps does not slow the others. The round ends when all groups of the tenant
@@ -22,8 +28,10 @@ export function selectTurn(
   clock: FairClock,
 ): Turn | undefined {
   const turns = groups.flatMap((group) => group.filter(isUnfinished).map((leader) => ({ group, leader })))
-  clock.setCompetitors(turns.map(({ leader }) => leader.job.tenant))
+  clock.setCompetitors(turns.map(({ leader }) => leader.job))
+  const overdue = listOverdue(turns)
   const compare = (a: Turn, b: Turn): number =>
+    Number(overdue.has(b.leader.job.tenant)) - Number(overdue.has(a.leader.job.tenant)) ||
     clock.timeOf(a.leader.job.tenant) - clock.timeOf(b.leader.job.tenant) ||
     Number(hasRun.has(a.group)) - Number(hasRun.has(b.group)) ||
     a.leader.sampledAt - b.leader.sampledAt
@@ -32,4 +40,11 @@ export function selectTurn(
     undefined,
   )
   return next && !hasRun.has(next.group) ? next : undefined
+}
+
+/** Tenants of which no sequence has taken a step for `maxWaitMs`. */
+function listOverdue(turns: readonly Turn[]): ReadonlySet<string> {
+  const dueAt = performance.now() - maxWaitMs
+  const served = turns.filter(({ leader }) => leader.sampledAt > dueAt).map(({ leader }) => leader.job.tenant)
+  return new Set(turns.map(({ leader }) => leader.job.tenant).filter((tenant) => !served.includes(tenant)))
 }

@@ -7,7 +7,7 @@ const one = (tenant: string, weight = 1) => ({ tenant, weight })
 function steps(clock: FairClock, tenants: readonly { tenant: string; weight: number }[], count: number) {
   let order = ''
   for (let step = 0; step < count; step++) {
-    clock.setCompetitors(tenants.map(({ tenant }) => tenant))
+    clock.setCompetitors(tenants)
     const next = tenants.reduce((best, other) =>
       clock.timeOf(other.tenant) < clock.timeOf(best.tenant) ? other : best,
     )
@@ -61,18 +61,27 @@ describe('a fair clock', () => {
     expect(order.indexOf('a')).toBe(100)
   })
 
+  test('lets tenants that arrive one after the other put off the others by a bounded time', () => {
+    const clock = new FairClock()
+    clock.charge(one('a'), 500)
+    const order = Array.from({ length: 100 }, (_, arrival) => steps(clock, [one('a'), one(`b${arrival}`)], 1))
+
+    // At each step of 10 ms but the first, the virtual time of two tenants advances by 5 ms.
+    expect(order.indexOf('a')).toBe(1 + 250 / 5)
+  })
+
   test('remembers what a tenant used, so that leaving gains nothing', () => {
     const clock = new FairClock()
-    clock.setCompetitors(['a', 'b'])
+    clock.setCompetitors([one('a'), one('b')])
     clock.charge(one('a'), 20)
-    clock.setCompetitors(['b'])
+    clock.setCompetitors([one('b')])
 
     expect(steps(clock, [one('a'), one('b')], 4)).toBe('bbab')
   })
 
   test('forgets what all tenants used when none competes any more', () => {
     const clock = new FairClock()
-    clock.setCompetitors(['a', 'b'])
+    clock.setCompetitors([one('a'), one('b')])
     clock.charge(one('a'), 20)
     clock.setCompetitors([])
 

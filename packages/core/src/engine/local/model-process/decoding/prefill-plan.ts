@@ -40,7 +40,7 @@ export function selectPrefill(
 ): readonly StepInput[] {
   const isOnly = active.length === 1
   const prefilling = active.filter(({ lastToken }) => lastToken === undefined)
-  clock.setCompetitors(prefilling.map(({ job }) => job.tenant))
+  clock.setCompetitors(prefilling.map(({ job }) => job))
   const lastAt = Math.max(...prefilling.map((one) => (one.hasPrefilled ? one.prefilledAt : 0)))
   const timeOf = ({ job, hasPrefilled, prefilledAt }: RunningSequence): number =>
     clock.timeOf(job.tenant) - (hasPrefilled && prefilledAt === lastAt ? continueLeadMs / job.weight : 0)

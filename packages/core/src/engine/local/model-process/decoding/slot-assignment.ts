@@ -47,7 +47,7 @@ export function selectNextPrompt(
   queue: readonly QueuedPrompt[],
   shares: SlotShares,
 ): QueuedPrompt | undefined {
-  const ready = queue.filter((prompt) => isReady(prompt) && canTakeSlot(prompt.job, shares))
+  const ready = listReady(queue, shares)
   const foreground = ready.filter(({ job }) => !job.background)
   const candidates = foreground.length > 0 ? foreground : ready
   const counts = countRunning(shares.running)
@@ -59,6 +59,10 @@ export function selectNextPrompt(
     return difference < 0 ? one : best
   }, undefined)
 }
+
+/** Prompts that may get the next slot. */
+export const listReady = (queue: readonly QueuedPrompt[], shares: SlotShares): readonly QueuedPrompt[] =>
+  queue.filter((prompt) => isReady(prompt) && canTakeSlot(prompt.job, shares))
 
 /**
  * Lists the sequences that may give up a slot for the prompt, the best choice first. Background and paused

@@ -476,6 +476,18 @@ describe('decode steps', () => {
     expect(fast.at.length * 20).toBeGreaterThan(5_700)
   })
 
+  test('that take long are not put off by tenants that arrive one after the other', async () => {
+    const isLong = (entries: readonly BatchEntry[]): boolean => entries[0]?.sequence === 0
+    const { ask, runFor } = createWorld({ msOf: (entries) => (isLong(entries) ? 100 : stepMs) })
+    const stream = ask('ann', { isDeterministic: true })
+    for (let tenant = 0; tenant < 400; tenant++) ask(`tenant ${tenant}`, { maxTokens: 4 })
+    const from = now
+
+    await runFor(5_000)
+
+    expect(longestGap(stream, from + 1_000, from + 5_000)).toBeLessThanOrEqual(100 + 200 + 2 * stepMs)
+  })
+
   test('are shared by all tenants whose sequences fit into one batch', async () => {
     const { decoder, ask, runFor } = createWorld()
     for (const tenant of ['ann', 'ann', 'ann', 'ben']) ask(tenant)
@@ -842,4 +854,50 @@ test('the step counter grows while a state is saved and loaded, so that the watc
   await runFor(60_000)
 
   expect(progress.steps).toBe(decoder.steps.length + 2)
+})
+
+describe('tenants that arrive one after the other', () => {
+  const durationMs = 20_000
+  /** At any time, eight prompts are unanswered, each of another tenant. */
+  function arrive(ask: World['ask'], maxTokens: number): void {
+    const until = now + durationMs
+    let count = 0
+    const next = (): void => {
+      if (now < until) ask(`tenant ${++count}`, { maxTokens }).outcome.then(next, next)
+    }
+    for (let waiting = 0; waiting < 8; waiting++) next()
+  }
+
+  test('do not keep suspended answers from their slots', async () => {
+    const { ask, runFor } = createWorld({ budgetBytes })
+    const long = [1, 2, 3, 4].map((tenant) => ask(`long ${tenant}`))
+    arrive(ask, 20)
+    const from = now
+
+    await runFor(durationMs)
+
+    for (const answer of long) {
+      expect(longestGap(answer, from, from + durationMs)).toBeLessThanOrEqual(3_000)
+      // A third of the tokens, since eight prompts wait beside four answers.
+      expect(answer.at.length * stepMs).toBeGreaterThan(durationMs / 5)
+    }
+  })
+
+  test('do not put off a long prompt', async () => {
+    const chunkMs = 100
+    const isChunk = (entries: readonly BatchEntry[]): boolean =>
+      entries.some(({ tokens }) => tokens.length > 3)
+    const { ask, runFor } = createWorld({
+      budgetBytes,
+      msOf: (entries) => (isChunk(entries) ? chunkMs : stepMs),
+    })
+    const long = ask('ann', { prompt: prompt(10 * 8, 5_000_000) })
+    arrive(ask, 1)
+    const from = now
+
+    await runFor(durationMs)
+
+    // An equal share of the time among nine tenants.
+    expect((long.at[0] as number) - from).toBeLessThanOrEqual(9 * 10 * chunkMs)
+  })
 })

@@ -6,11 +6,10 @@ import { LlmError } from '../../../../errors.ts'
 import type { AcquiredSlot, PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { StepCounter } from '../model.ts'
 import type { Decoder } from './decoder.ts'
-import { FairClock } from './fair-clock.ts'
+import { type Competitor, FairClock } from './fair-clock.ts'
 import {
   finish,
   isPaused,
-  isReady,
   isUnfinished,
   needsState,
   type QueuedPrompt,
@@ -19,6 +18,7 @@ import {
 } from './running-sequence.ts'
 import {
   hasOutput,
+  listReady,
   listVictims,
   newAnswerLeadMs,
   type SlotShares,
@@ -150,15 +150,14 @@ export class SlotScheduler {
    */
   #charge(): void {
     const active = this.#running.filter((running) => isUnfinished(running) && !isPaused(running))
-    const waiting = this.#queue.filter(isReady)
+    const waiting = listReady(this.#queue, this.#shares)
     const hasForeground = [...active, ...waiting].some(({ job }) => !job.background)
-    const tenantsOf = (prompts: readonly Pick<QueuedPrompt, 'job'>[]): readonly string[] =>
-      prompts.filter(({ job }) => !(hasForeground && job.background)).map(({ job }) => job.tenant)
+    const listCharged = (prompts: readonly Pick<QueuedPrompt, 'job'>[]): readonly Competitor[] =>
+      prompts.map(({ job }) => job).filter(({ background }) => !(hasForeground && background))
     const now = performance.now()
-    for (const { job } of this.#running)
-      if (!(hasForeground && job.background)) this.#clock.charge(job, now - this.#chargedAt)
+    for (const job of listCharged(this.#running)) this.#clock.charge(job, now - this.#chargedAt)
     this.#chargedAt = now
-    this.#clock.setCompetitors(tenantsOf([...active, ...waiting]), tenantsOf(waiting))
+    this.#clock.setCompetitors(listCharged([...active, ...waiting]), listCharged(waiting))
   }
 
   get #shares(): SlotShares {

@@ -81,7 +81,7 @@ export class ContextPool<Context> {
    */
   #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
     if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined
-    this.#clock.setCompetitors([...this.#active, ...waiting].map(({ tenant }) => tenant))
+    this.#clock.setCompetitors([...this.#active, ...waiting])
     const countActive = ({ tenant, weight }: PoolCaller): number =>
       this.#active.filter((caller) => caller.tenant === tenant).length / weight
     const compare = (a: PoolCaller, b: PoolCaller): number =>
