@@ -54,26 +54,17 @@ beforeAll(async () => {
 
 afterAll(() => app.close())
 
-/** Median of ten samples, one per second, in MB. */
-async function memoryOf(processId: number): Promise<number> {
-  const samples: number[] = []
-  for (let i = 0; i < 10; i++) {
-    samples.push(residentBytes(processId) / 1e6)
-    await delay(1_000)
-  }
-  return percentile(samples, 0.5)
-}
-
 /** How long the memory is read, in ms. V8 gives memory back some time after a collection. */
 const memoryMs = 20_000
+const readings = 10
 
 /** Smallest resident memory of the app and of the model process, and the app's live objects, in MB. */
 async function memory() {
   const { heapBytes, modelProcesses } = await app.measure()
   let smallest = [app.processId, ...modelProcesses].map(() => Number.POSITIVE_INFINITY)
-  for (let waitedMs = 0; waitedMs < memoryMs; waitedMs += 2_000) {
-    await delay(2_000)
-    const now = await Promise.all([app.processId, ...modelProcesses].map(memoryOf))
+  for (let reading = 0; reading < readings; reading++) {
+    await delay(memoryMs / readings)
+    const now = [app.processId, ...modelProcesses].map((id) => residentBytes(id) / 1e6)
     smallest = smallest.map((size, index) => Math.min(size, now[index] as number))
   }
   return { resident: smallest, liveMb: heapBytes / 1024 ** 2 }
