@@ -45,6 +45,8 @@ export function selectTurn(
 /** Tenants of which no sequence has taken a step for `maxWaitMs`. */
 function listOverdue(turns: readonly Turn[]): ReadonlySet<string> {
   const dueAt = performance.now() - maxWaitMs
-  const served = turns.filter(({ leader }) => leader.sampledAt > dueAt).map(({ leader }) => leader.job.tenant)
-  return new Set(turns.map(({ leader }) => leader.job.tenant).filter((tenant) => !served.includes(tenant)))
+  const overdue = new Set<string>()
+  for (const { leader } of turns) if (leader.sampledAt <= dueAt) overdue.add(leader.job.tenant)
+  for (const { leader } of turns) if (leader.sampledAt > dueAt) overdue.delete(leader.job.tenant)
+  return overdue
 }

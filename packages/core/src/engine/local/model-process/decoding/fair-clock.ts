@@ -20,13 +20,13 @@ export type Competitor = Pick<GenerationJob, 'tenant' | 'weight'>
 export class FairClock {
   /** In ms. Of tenants that do not compete, only those after `#startTime` are kept. */
   readonly #times = new Map<string, number>()
+  /** Weights of the tenants that compete. */
+  readonly #weights = new Map<string, number>()
   #virtualTime = 0
   /** Time at which a tenant starts, in ms. */
   #startTime = 0
   /** Time charged since competitors were last set, in ms. */
   #chargedMs = 0
-  /** Sum of the weights of the tenants that compete, at least 1. */
-  #totalWeight = 1
 
   /** Time that the tenant has used, in ms of virtual time. */
   timeOf(tenant: string): number {
@@ -39,41 +39,43 @@ export class FairClock {
   }
 
   /**
-   * Sets the tenants that now compete for time. The others make up for nothing later.
+   * Sets the tenants that now compete for time. The others make up for nothing later. Called before each step, so
+   * it creates no objects.
    * @param competitors may list a tenant several times
    * @param waiting those of the tenants that want more time than they get. @default all
    */
   setCompetitors(competitors: readonly Competitor[], waiting = competitors): void {
-    const weights = new Map(competitors.map(({ tenant, weight }) => [tenant, weight]))
-    const competing = [...weights.keys()]
-    if (competing.length === 0) this.#times.clear()
-    else this.#advance(competing, waiting.length > 0 ? waiting.map(({ tenant }) => tenant) : competing)
+    let totalWeight = 0
+    for (const weight of this.#weights.values()) totalWeight += weight
+    const elapsed = this.#chargedMs / Math.max(1, totalWeight)
     this.#chargedMs = 0
-    this.#totalWeight = Math.max(
-      1,
-      [...weights.values()].reduce((sum, weight) => sum + weight, 0),
-    )
-    for (const [tenant, time] of this.#times)
-      if (time <= this.#startTime && !weights.has(tenant)) this.#times.delete(tenant)
+    this.#weights.clear()
+    for (const { tenant, weight } of competitors) this.#weights.set(tenant, weight)
+    if (competitors.length === 0) this.#times.clear()
+    else this.#advance(elapsed, this.#lowestOf(waiting.length > 0 ? waiting : competitors))
   }
 
-  #advance(competing: readonly string[], waiting: readonly string[]): void {
-    const lowestWaiting = Math.min(...this.#timesOf(waiting))
-    const limit = (time: number): number => clamp(time, lowestWaiting - maxLeadMs, lowestWaiting + maxLeadMs)
-    for (const tenant of [...this.#times.keys(), ...competing])
-      this.#times.set(tenant, limit(this.timeOf(tenant)))
-    const times = this.#timesOf(competing)
-    const lowest = Math.min(...times)
-    this.#virtualTime = clamp(
-      this.#virtualTime + this.#chargedMs / this.#totalWeight,
-      lowest,
-      Math.max(...times) + maxCreditMs,
-    )
+  #advance(elapsed: number, lowestWaiting: number): void {
+    for (const tenant of this.#weights.keys()) this.#times.set(tenant, this.timeOf(tenant))
+    let [lowest, highest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    for (const [tenant, time] of this.#times) {
+      const limited = clamp(time, lowestWaiting - maxLeadMs, lowestWaiting + maxLeadMs)
+      this.#times.set(tenant, limited)
+      if (!this.#weights.has(tenant)) continue
+      lowest = Math.min(lowest, limited)
+      highest = Math.max(highest, limited)
+    }
+    this.#virtualTime = clamp(this.#virtualTime + elapsed, lowest, highest + maxCreditMs)
     this.#startTime = Math.max(lowest, this.#virtualTime - maxCreditMs)
+    for (const [tenant, time] of this.#times)
+      if (time <= this.#startTime && !this.#weights.has(tenant)) this.#times.delete(tenant)
   }
 
-  #timesOf(tenants: readonly string[]): readonly number[] {
-    return tenants.map((tenant) => this.timeOf(tenant))
+  #lowestOf(competitors: readonly Competitor[]): number {
+    return competitors.reduce(
+      (lowest, { tenant }) => Math.min(lowest, this.timeOf(tenant)),
+      Number.POSITIVE_INFINITY,
+    )
   }
 }
 
