@@ -11,10 +11,13 @@ interface Turn {
 }
 
 /**
- * Time without a decode step after which a tenant is next whatever it has used, in ms. Otherwise, a stream would
- * pause while each of many tenants in another group uses as much.
+ * A tenant is next, whatever it has used, when it has waited for this many times the duration of its last step.
+ * Otherwise, a stream would wait while each of many tenants in another group uses as much time. Costly steps, such as
+ * with a large grammar, are due less often.
  */
-const maxWaitMs = 200
+const maxWaitPerStep = 8
+/** Minimum of that wait, in ms. */
+const minWaitMs = 200
 
 /**
  * Selects the next decode step of a round. The tenant that has used the least time is next. Of its groups, the
@@ -42,11 +45,13 @@ export function selectTurn(
   return next && !hasRun.has(next.group) ? next : undefined
 }
 
-/** Tenants of which no sequence has taken a step for `maxWaitMs`. */
+/** Tenants of which all sequences have waited for too long. */
 function listOverdue(turns: readonly Turn[]): ReadonlySet<string> {
-  const dueAt = performance.now() - maxWaitMs
+  const now = performance.now()
+  const isOverdue = ({ leader: { sampledAt, stepMs } }: Turn): boolean =>
+    now - sampledAt >= Math.max(minWaitMs, maxWaitPerStep * stepMs)
   const overdue = new Set<string>()
-  for (const { leader } of turns) if (leader.sampledAt <= dueAt) overdue.add(leader.job.tenant)
-  for (const { leader } of turns) if (leader.sampledAt > dueAt) overdue.delete(leader.job.tenant)
+  for (const turn of turns) if (isOverdue(turn)) overdue.add(turn.leader.job.tenant)
+  for (const turn of turns) if (!isOverdue(turn)) overdue.delete(turn.leader.job.tenant)
   return overdue
 }

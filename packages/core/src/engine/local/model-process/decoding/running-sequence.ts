@@ -24,6 +24,8 @@ export interface RunningSequence {
   /** Time of the last sample, in ms. */
   sampledAt: number
   sampledCount: number
+  /** Duration of the last decode step, in ms. */
+  stepMs: number
   /**
    * Until this time, in ms, the sequence keeps its slot. A new sequence keeps it until its first token. Another
    * one keeps it for at least as long as it took to give up the last one and to continue.

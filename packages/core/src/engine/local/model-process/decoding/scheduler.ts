@@ -203,6 +203,7 @@ export class Scheduler implements Runner {
       await this.#step(parts)
       const ms = performance.now() - startedAt
       this.#decodeClock.charge(leader.job, ms)
+      for (const { running } of parts) running.stepMs = ms
       if (parts.length === group.length) this.#planner.observe(group.length, ms)
     }
     this.#slots.decodedAt = performance.now()

@@ -485,7 +485,22 @@ describe('decode steps', () => {
 
     await runFor(5_000)
 
-    expect(longestGap(stream, from + 1_000, from + 5_000)).toBeLessThanOrEqual(100 + 200 + 2 * stepMs)
+    expect(longestGap(stream, from + 1_000, from + 5_000)).toBeLessThanOrEqual(8 * 100 + 100 + 2 * stepMs)
+  })
+
+  test('of a stream do not wait for a step of each tenant in another batch', async () => {
+    // An answer with a seed shares no batch.
+    const { decoder, ask, when, runFor } = createWorld({ sequenceCount: 12, msOf: () => 40 })
+    const stream = ask('ann', { isDeterministic: true })
+    when(200, () => {
+      for (let tenant = 0; tenant < 10; tenant++) ask(`tenant ${tenant}`)
+    })
+    const from = now
+
+    await runFor(10_000)
+
+    expect(longestGap(stream, from + 1_000, from + 10_000)).toBeLessThanOrEqual(8 * 40 + 2 * 40)
+    expect(decoder.steps.some((entries) => entries.length === 10)).toBe(true)
   })
 
   test('are shared by all tenants whose sequences fit into one batch', async () => {

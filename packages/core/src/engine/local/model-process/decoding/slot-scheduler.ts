@@ -299,6 +299,7 @@ export class SlotScheduler {
       lastToken: undefined,
       sampledAt: 0,
       sampledCount: 0,
+      stepMs: 0,
       keepsSlotUntil: 0,
       replayedFrom: undefined,
       pinnedUntil: 0,
