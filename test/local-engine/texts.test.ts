@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { createLlm, type Llm } from '@modelmount/core'
 import type { GenerateRequest, Message } from '@modelmount/core/engine'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,6 +13,7 @@ import { noiseModel } from '../support/models.ts'
 /** On an idle machine, the gap between two tokens is about 40 ms. The rest is a margin for busy machines. */
 const longestGapMs = 1_000
 const contextSize = 2_048
+const modelProcessPath = fileURLToPath(new URL('./short-budget.mjs', import.meta.url))
 
 const message = (text: string, role = 'user'): Message => ({ role, content: [{ type: 'text', text }] })
 const chat = (...messages: Message[]) => ({ kind: 'chat', messages }) as const
@@ -141,7 +143,7 @@ describe('a template', () => {
     folder = await mkdtemp(join(tmpdir(), 'templates-'))
     for (const [name, template] of Object.entries(templates))
       await writeFile(join(folder, `${name}.gguf`), forgedTemplate(template))
-    llm = await createLlm({ models: folder, local: { contextSize } })
+    llm = await createLlm({ models: folder, local: { contextSize, modelProcessPath } })
   })
 
   afterAll(async () => {
