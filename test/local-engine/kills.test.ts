@@ -55,7 +55,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-const kills = times(200, 12)
+const kills = times(200, 8)
 
 test(`after ${kills} kills at random moments, all streams have ended as expected, calls work and nothing leaks`, async () => {
   const ends: string[] = []

@@ -59,7 +59,7 @@ describe.each([
     const occupySlots = (): Promise<unknown> =>
       Promise.all(['one', 'other', 'third'].map((caller) => ask(12, { caller, question: caller })))
 
-    const counts = Array.from({ length: times(26, 8) }, (_, index) => 11 + 5 * index)
+    const counts = Array.from({ length: times(26, 5) }, (_, index) => 11 + 5 * index)
 
     test('answers and their cache usage are the same warm and cold, from a slot and from a file', async () => {
       for (const count of counts) {
@@ -285,7 +285,7 @@ describe('many conversations in two slots', () => {
   const median = (values: readonly number[]): number =>
     values.toSorted((a, b) => a - b)[values.length >> 1] as number
 
-  const count = times(40, 8)
+  const count = times(40, 6)
 
   test(`${count} conversations reuse cached states, and get the same answers as cold runs`, async () => {
     const subjects = ['Ada', 'a fox', 'the sea']
@@ -329,7 +329,7 @@ describe('many conversations in two slots', () => {
       message('user', notes(2 + (index % 5), index), '5m'),
       message('user', question),
     ]
-    const all = Array.from({ length: times(48, 12) }, (_, index) => ({
+    const all = Array.from({ length: times(48, 8) }, (_, index) => ({
       messages: asked(index, 'Write a short story about the sea.'),
       seed: index,
     }))
@@ -473,8 +473,8 @@ describe('answers with a seed', () => {
   const story = (about: string): Message => message('user', `Write a short story about ${about}.`)
   const noted = (count: number, first: number): Message => message('system', notes(count, first))
 
-  describe(`${times(48, 8)} prompts at temperature 1`, () => {
-    const count = times(48, 8)
+  describe(`${times(48, 6)} prompts at temperature 1`, () => {
+    const count = times(48, 6)
     /** One to three chunks long. */
     const prompt = (index: number): Message[] => [noted(5 + (index % 4) * 4, index), story(`Ben ${index}`)]
     let alone: string[]

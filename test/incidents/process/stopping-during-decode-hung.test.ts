@@ -7,7 +7,7 @@ import { isAlive, until } from '../../support/processes.ts'
 import { times } from '../../support/scale.ts'
 
 const models = emptyFolder()
-const stops = times(200, 10)
+const stops = times(200, 6)
 /** Includes the five seconds that a model process waits for another app. */
 const limitMs = 15_000
 
