@@ -245,7 +245,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     const args = ['run', 'piped', '--think=false', '--verbose']
 
     const piped = await run(args, 'Hello')
-    const both = await run(['run', 'tiny', '--format', 'json', '--hidethinking', 'Answer'], 'Who are you?')
+    const both = await run(['run', 'piped', '--format', 'json', '--hidethinking', 'Answer'], 'Who are you?')
 
     expect(piped.stdout).toBe(`${greeting}\n\n`)
     expect(piped.stderr).toMatch(
