@@ -21,6 +21,10 @@ export const environment: NodeJS.ProcessEnv = {
     .split(delimiter)
     .filter((folder) => !folder.includes('node_modules'))
     .join(delimiter),
+  npm_config_audit: 'false',
+  npm_config_fund: 'false',
+  // Packages that npm has cached need no further request to the registry.
+  npm_config_prefer_offline: 'true',
   OLLAMA_HOST: '',
   OLLAMA_MODELS: join(root, 'no-such-folder'),
 }
@@ -49,6 +53,6 @@ export async function emptyProject(
 ): Promise<string> {
   await mkdir(folder)
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, ...manifest }))
-  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', ...install], folder)
+  await run('npm', ['install', '--ignore-scripts', ...install], folder)
   return folder
 }
