@@ -149,7 +149,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/local-engine/pre-tokenizers.test.ts': {
     part: 'random',
     tries: '90 names with 55 texts',
-    sample: '31 with 12',
+    sample: '31 with 8',
   },
   'test/local-engine/prompt-cache.random.test.ts': {
     part: 'random',
@@ -159,19 +159,19 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/local-engine/prompt-reuse.test.ts': {
     part: 'random',
     tries: '26 prompt lengths, 50 conversations, 48 seeds, 48 prompts',
-    sample: '8, 10, 12 and 8',
+    sample: '5, 8, 8 and 6',
   },
   'test/incidents/process/stopping-during-decode-hung.test.ts': {
     part: 'kills',
     tries: '200 stops during an answer',
-    sample: '10',
+    sample: '6',
   },
   'test/incidents/process/two-apps-lost-each-others-rows.test.ts': {
     part: 'storms',
     tries: '4,000 calls of each of two processes, in SQLite and PostgreSQL',
     sample: '400',
   },
-  'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '12' },
+  'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '8' },
   'test/registry/kills.test.ts': {
     part: 'kills',
     tries: '10 kills of a pull of 500 MB',
@@ -202,12 +202,17 @@ export const aloneSuites: readonly string[] = [
 ]
 
 /**
- * Suites of core that share worker processes. Those of the local engine do not, since native code can crash, nor
- * those of the storage, which measure time.
+ * Suites beside the code that share worker processes, which saves the start of a process for each. Those with native
+ * code of the engine or module mocks do not, since the code can crash and the mocks come too late, nor those of the
+ * storage, which measure time.
  */
 export const unitSuites: readonly string[] = [
+  'packages/{cli,express,koa,nest}/src/**/*.test.ts',
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
+  'packages/core/src/engine/{,local/ipc/,local/model-process/kv-cache/}*.test.ts',
+  'packages/core/src/engine/local/model-process/decoding/!(token-text).test.ts',
+  'packages/core/src/engine/local/model-process/prompt/!(tokenizer).test.ts',
 ]
 
 /**
