@@ -87,4 +87,34 @@ describe('a fair clock', () => {
 
     expect(steps(clock, [one('a'), one('b')], 4)).toBe('abab')
   })
+
+  test('orders a tenant that returns before those that stayed, until it has used 250 ms', () => {
+    const clock = new FairClock()
+    clock.setCompetitors([one('a'), one('b')])
+    clock.charge(one('a'), 100)
+    clock.setCompetitors([one('b')])
+    clock.charge(one('b'), 300)
+    clock.setCompetitors([one('a'), one('b')])
+
+    const used = Array.from({ length: 50 }, (_, count) => count * 10).find((ms) => {
+      if (ms > 0) clock.charge(one('a'), 10)
+      return clock.orderTimeOf('a') >= clock.timeOf('a')
+    })
+
+    expect(clock.timeOf('b')).toBe(clock.orderTimeOf('b'))
+    expect(used).toBe(250)
+  })
+
+  test('counts a tenant that has left with more than the others, but at most as much as those that compete', () => {
+    const clock = new FairClock({ countsDeparted: true })
+    clock.setCompetitors([one('a'), one('b'), one('c'), one('d')])
+    for (const tenant of ['b', 'c', 'd']) clock.charge(one(tenant), 900)
+    clock.setCompetitors([one('a')])
+    const from = clock.timeOf('new')
+    clock.charge(one('a'), 100)
+    clock.setCompetitors([one('a')])
+
+    // Of 100 ms, half is that of the three tenants that have left.
+    expect(clock.timeOf('new') - from).toBe(50)
+  })
 })

@@ -18,7 +18,7 @@ export const newAnswerLeadMs = 250
 export interface SlotShares {
   readonly running: readonly RunningSequence[]
   /** Time for which each tenant has held slots. */
-  readonly clock: Pick<FairClock, 'timeOf'>
+  readonly clock: Pick<FairClock, 'timeOf' | 'orderTimeOf'>
   readonly slotCount: number
   /**
    * A tenant gives up a slot to a prompt without output when it is this far ahead of the prompt's tenant, in ms
@@ -39,8 +39,8 @@ export interface SlotShares {
 
 /**
  * Selects the prompt that gets the next slot: the oldest prompt of the tenant with the fewest running
- * sequences relative to its weight. Of several such tenants, the one that has held slots for less time is next.
- * Foreground prompts precede background prompts. A sequence that gave up its slot is not selected until its
+ * sequences relative to its weight. Of several such tenants, one that has just arrived is next, or else the one that
+ * has held slots for less time. Foreground prompts precede background prompts. A sequence that gave up its slot is not selected until its
  * client has read the buffered events.
  */
 export function selectNextPrompt(
@@ -55,7 +55,8 @@ export function selectNextPrompt(
   return candidates.reduce<QueuedPrompt | undefined>((best, one) => {
     if (!best) return one
     const difference =
-      rankOf(one) - rankOf(best) || shares.clock.timeOf(one.job.tenant) - shares.clock.timeOf(best.job.tenant)
+      rankOf(one) - rankOf(best) ||
+      shares.clock.orderTimeOf(one.job.tenant) - shares.clock.orderTimeOf(best.job.tenant)
     return difference < 0 ? one : best
   }, undefined)
 }

@@ -912,7 +912,7 @@ describe('tenants that arrive one after the other', () => {
 
     await runFor(durationMs)
 
-    // An equal share of the time among nine tenants.
-    expect((long.at[0] as number) - from).toBeLessThanOrEqual(9 * 10 * chunkMs)
+    // At least half of an equal share of the time among nine tenants, since those that arrive precede.
+    expect((long.at[0] as number) - from).toBeLessThanOrEqual(2 * 9 * 10 * chunkMs)
   })
 })

@@ -3,6 +3,7 @@
  * it continues with the next free slot. All else about it stays in memory.
  */
 import { LlmError } from '../../../../errors.ts'
+import { clamp } from '../../../../util/clamp.ts'
 import type { AcquiredSlot, PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { StepCounter } from '../model.ts'
 import type { Decoder } from './decoder.ts'
@@ -54,7 +55,7 @@ export class SlotScheduler {
   readonly #progress: StepCounter
   readonly #flushDeferred: () => void
   /** Times for which tenants have held slots. */
-  readonly #clock = new FairClock()
+  readonly #clock = new FairClock({ countsDeparted: true })
   /** Time up to which `#clock` counts, in ms. */
   #chargedAt = 0
   /** Moving average of the time to suspend a sequence and to resume it, in ms. Absent until one has resumed. */
@@ -168,8 +169,8 @@ export class SlotScheduler {
       running: this.#running,
       clock: this.#clock,
       slotCount: sequenceCount,
-      promptLeadMs: clamp(pausePerSwitch * switchMs, promptLeadsMs),
-      turnLeadMs: clamp(turnMs, turnLeadsMs),
+      promptLeadMs: clamp(pausePerSwitch * switchMs, promptLeadsMs.min, promptLeadsMs.max),
+      turnLeadMs: clamp(turnMs, turnLeadsMs.min, turnLeadsMs.max),
       canEndTurn: performance.now() - this.#switchedAt >= pausePerSwitch * switchMs,
       canSuspend: (job) => this.#cache.canSuspend(job),
     }
@@ -310,9 +311,6 @@ export class SlotScheduler {
     }
   }
 }
-
-const clamp = (value: number, { min, max }: { readonly min: number; readonly max: number }): number =>
-  Math.min(Math.max(value, min), max)
 
 const stateLost = (): LlmError =>
   new LlmError('upstream', 'The saved state of this answer is lost. Repeat the request.')
