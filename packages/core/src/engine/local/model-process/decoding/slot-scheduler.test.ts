@@ -916,3 +916,25 @@ describe('tenants that arrive one after the other', () => {
     expect((long.at[0] as number) - from).toBeLessThanOrEqual(2 * 9 * 10 * chunkMs)
   })
 })
+
+test('a tenant with few calls gets a slot at once while other tenants always wait for one', async () => {
+  const { ask, when, runFor } = createWorld({ budgetBytes })
+  const durationMs = 20_000
+  const until = now + durationMs
+  for (let tenant = 0; tenant < 4; tenant++) for (let call = 0; call < 2; call++) ask(`long ${tenant}`)
+  const askAgain = (tenant: string): void => {
+    if (now < until) void ask(tenant, { maxTokens: 2 }).outcome.finally(() => askAgain(tenant))
+  }
+  for (let tenant = 0; tenant < 4; tenant++) for (let call = 0; call < 2; call++) askAgain(`short ${tenant}`)
+  const waitsMs: number[] = []
+  const askPolitely = (tenant: number): void => {
+    const askedAt = now
+    const onStart = () => void waitsMs.push(now - askedAt)
+    void ask(`polite ${tenant}`, { maxTokens: 10, onStart }).outcome
+  }
+  for (let ms = 2_000; ms < durationMs; ms += 500) when(ms, () => askPolitely(ms % 2_000))
+
+  await runFor(durationMs + 1_000)
+
+  expect(waitsMs.toSorted((a, b) => a - b)[waitsMs.length >> 1]).toBeLessThanOrEqual(5 * stepMs)
+})
