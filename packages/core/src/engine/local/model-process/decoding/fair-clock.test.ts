@@ -107,14 +107,14 @@ describe('a fair clock', () => {
 
   test('counts a tenant that has left with more than the others, but at most as much as those that compete', () => {
     const clock = new FairClock({ countsDeparted: true })
-    clock.setCompetitors([one('a'), one('b'), one('c'), one('d')])
-    for (const tenant of ['b', 'c', 'd']) clock.charge(one(tenant), 900)
-    clock.setCompetitors([one('a')])
+    clock.setCompetitors([one('a'), one('b'), one('c'), one('d'), one('e')])
+    for (const tenant of ['c', 'd', 'e']) clock.charge(one(tenant), 900)
+    clock.setCompetitors([one('a'), one('b')])
     const from = clock.timeOf('new')
     clock.charge(one('a'), 100)
-    clock.setCompetitors([one('a')])
+    clock.setCompetitors([one('a'), one('b')])
 
-    // Of 100 ms, half is that of the three tenants that have left.
-    expect(clock.timeOf('new') - from).toBe(50)
+    // 100 ms among two tenants, and as much for the three that have left.
+    expect(clock.timeOf('new') - from).toBe(25)
   })
 })

@@ -21,7 +21,7 @@ const precedenceMs = 250
 
 export type Competitor = Pick<GenerationJob, 'tenant' | 'weight'>
 
-interface Account {
+interface TimeAccount {
   /** Time that the tenant has used, in ms of virtual time. */
   time: number
   /** `time` when the tenant last began to compete. */
@@ -34,7 +34,7 @@ interface Account {
 export class FairClock {
   readonly #countsDeparted: boolean
   /** Of tenants that do not compete, only those after `#startTime` are kept. */
-  readonly #accounts = new Map<string, Account>()
+  readonly #accounts = new Map<string, TimeAccount>()
   /** Number of calls of `setCompetitors`. */
   #round = 0
   #virtualTime = 0
@@ -95,7 +95,7 @@ export class FairClock {
     else this.#advance(elapsed, this.#lowestOf(waiting.length > 0 ? waiting : competitors))
   }
 
-  #accountOf(tenant: string): Account {
+  #accountOf(tenant: string): TimeAccount {
     const existing = this.#accounts.get(tenant)
     if (existing) return existing
     const time = this.#startTime
