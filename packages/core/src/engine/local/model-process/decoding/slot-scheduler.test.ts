@@ -503,6 +503,29 @@ describe('decode steps', () => {
     expect(decoder.steps.some((entries) => entries.length === 10)).toBe(true)
   })
 
+  test('get three times as long as a slow save before another one that would delay waiting streams', async () => {
+    const { decoder, ask, when, runFor } = createWorld({ budgetBytes, sequenceCount: 14, msOf: () => 50 })
+    const { save } = decoder
+    const saves: { readonly from: number; readonly to: number }[] = []
+    decoder.save = (...given) => {
+      saves.push({ from: now, to: now + 100 })
+      now += 100
+      return save(...given)
+    }
+    // Streams in batches of their own, and slots with states that are not saved yet.
+    for (const tenant of ['ann', 'ann']) ask(tenant, { isDeterministic: true })
+    for (let one = 1; one <= 10; one++) ask('app', { prompt: prompt(50, 10_000 * one), maxTokens: 1 })
+    when(6_000, () => {
+      for (let tenant = 0; tenant < 10; tenant++) ask(`tenant ${tenant}`, { maxTokens: 8, weight: 10 })
+    })
+
+    await runFor(15_000)
+
+    const pauses = saves.slice(1).map(({ from }, index) => from - (saves[index]?.to ?? 0))
+    expect(pauses.length).toBeGreaterThanOrEqual(5)
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(300)
+  })
+
   test('are shared by all tenants whose sequences fit into one batch', async () => {
     const { decoder, ask, runFor } = createWorld()
     for (const tenant of ['ann', 'ann', 'ann', 'ben']) ask(tenant)

@@ -44,8 +44,13 @@ const turnPerSwitch = 8
  * of a switch, since no sequence is decoded meanwhile.
  */
 const pausePerSwitch = 3
-/** Time after which a round of decode steps without all sequences is enough between two transfers, in ms. */
-const transferPauseMs = 50
+/**
+ * Time after which a round of decode steps without all sequences is enough between two transfers, relative to the
+ * duration of the last one, since no sequence is decoded during a transfer.
+ */
+const pausePerTransfer = 3
+/** Minimum of that time, in ms. */
+const minTransferPauseMs = 50
 /** How long a new sequence keeps its slot without a token, in ms. A turn without one would be wasted. */
 const firstTokenMs = 500
 
@@ -95,8 +100,9 @@ export class SlotScheduler {
    * the last time. A sequence that shares a long round with other tenants may miss it.
    */
   get canTransfer(): boolean {
-    const { transferredAt } = this.#cache
-    const hadRound = this.decodedAt > transferredAt && performance.now() - transferredAt >= transferPauseMs
+    const { transferredAt, transferMs } = this.#cache
+    const pauseMs = Math.max(minTransferPauseMs, pausePerTransfer * transferMs)
+    const hadRound = this.decodedAt > transferredAt && performance.now() - transferredAt >= pauseMs
     return (
       hadRound ||
       this.ready.every(({ lastToken, sampledAt }) => lastToken === undefined || sampledAt > transferredAt)

@@ -36,6 +36,7 @@ export class PromptCache {
   readonly #snapshots: SnapshotStore | undefined
   readonly #onNativeWork: () => void
   #transferredAt = 0
+  #transferMs = 0
 
   /**
    * @param snapshots if absent, prompts are cached in slots only
@@ -51,6 +52,11 @@ export class PromptCache {
   /** Time at which a state was last saved or loaded, in ms. Nothing is decoded meanwhile. */
   get transferredAt(): number {
     return this.#transferredAt
+  }
+
+  /** Duration of that transfer, in ms. */
+  get transferMs(): number {
+    return this.#transferMs
   }
 
   /** Breakpoints of the job, without breakpoints in the first chunk. */
@@ -155,9 +161,10 @@ export class PromptCache {
   async suspend(slot: Slot, { isDeterministic }: GenerationJob): Promise<SuspendedState | undefined> {
     const { tokens, pieceEnds } = slot
     const isExact = this.#isRestoreExact(tokens.length)
-    if (!this.#snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
-    const saved = await this.#runNative(
-      this.#snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file)),
+    const snapshots = this.#snapshots
+    if (!snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
+    const saved = await this.#runNative(() =>
+      snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file)),
     )
     if (!saved) return undefined
     const deterministicLength = isExact ? slot.deterministicLength : 0
@@ -171,7 +178,7 @@ export class PromptCache {
     const { slot } = acquired
     await this.#saveDisplaced(acquired)
     this.#empty(slot)
-    const isLoaded = await this.#runNative(
+    const isLoaded = await this.#runNative(() =>
       this.#snapshots?.resume(state, state.tokens.length, (file) => this.#decoder.load(slot.id, file)),
     )
     if (!isLoaded) {
@@ -242,7 +249,7 @@ export class PromptCache {
   async #restore(slot: Slot, snapshot: Snapshot | undefined): Promise<void> {
     this.#empty(slot)
     if (!snapshot) return
-    const isLoaded = await this.#runNative(
+    const isLoaded = await this.#runNative(() =>
       this.#snapshots?.load(snapshot, (file) => this.#decoder.load(slot.id, file)),
     )
     if (!isLoaded) {
@@ -289,16 +296,19 @@ export class PromptCache {
     const tokens = [...slot.tokens]
     const isDeterministic = slot.deterministicLength === length && this.#isRestoreExact(length)
     const state = { tenant, tokens, isDeterministic, pieceEnds: [...slot.pieceEnds], lifetime }
-    await this.#runNative(snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file)))
+    await this.#runNative(() => snapshots.save(state, (file) => this.#decoder.save(slot.id, tokens, file)))
   }
 
   /** Waits until a state is saved or loaded. */
-  async #runNative<T>(work: T | Promise<T>): Promise<T> {
-    this.#onNativeWork()
+  async #runNative<T>(work: () => T | Promise<T>): Promise<T> {
+    const startedAt = performance.now()
     try {
-      return await work
+      const result = work()
+      this.#onNativeWork()
+      return await result
     } finally {
       this.#transferredAt = performance.now()
+      this.#transferMs = this.#transferredAt - startedAt
     }
   }
 
