@@ -46,7 +46,10 @@ afterAll(() =>
 
 async function startApp(): Promise<Llm> {
   const modelProcessPath = fileURLToPath(new URL('./full-machine.mjs', import.meta.url))
-  const llm = await createLlm({ models, local: { modelProcessPath, runtimeDir, parallel: 1 } })
+  const llm = await createLlm({
+    models,
+    local: { modelProcessPath, runtimeDir, parallel: 1, environment: ['FREE_BYTES'] },
+  })
   apps.push(llm)
   return llm
 }

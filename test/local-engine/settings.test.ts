@@ -83,7 +83,8 @@ test('a quantized KV cache takes less memory, and answers have another fingerpri
   for (const { text } of [f16, q4, plain]) expect(text).toMatch(/^Hello!/)
   expect(q4.sizeBytes).toBeLessThan(f16.sizeBytes / 2)
   expect(new Set([f16, q4, plain].map(({ fingerprint }) => fingerprint)).size).toBe(3)
-  expect(warnings).toEqual([])
+  // On a machine without a graphics card, `max` is reported.
+  expect(warnings.filter((text) => !text.includes('found no graphics card'))).toEqual([])
 })
 
 test('a model without support for a quantized KV cache is loaded with f16, and one warning is logged', async () => {

@@ -205,6 +205,24 @@ describe.concurrent('after a time limit', () => {
     await expect.poll(() => readdir(runtimeDir), { timeout: 20_000 }).toEqual([])
   })
 
+  test('other processes that check whether a model process runs do not keep it running', async (context) => {
+    const { runtimeDir, startApp } = await openMachine(context)
+    const app = await startApp()
+    const call = app.ask(1)
+    const processId = await call.processId
+    await call.end
+    await end(app)
+    const [socket] = (await readdir(runtimeDir)).filter((name) => name.endsWith('.sock'))
+    const check = (): void => {
+      const connection = connect(join(runtimeDir, socket as string), () => connection.destroy())
+      connection.on('error', () => {})
+    }
+    const timer = setInterval(check, 250)
+    context.onTestFinished(() => clearInterval(timer))
+
+    await until(() => !isAlive(processId), 15_000)
+  })
+
   test('a stopped model process is replaced when an app connects to it', async (context) => {
     const { startApp } = await openMachine(context)
     const before = await startApp()

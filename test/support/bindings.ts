@@ -1,6 +1,7 @@
 /** Runs requests on models that are loaded in the test process, without a model process. */
 import { modelPath } from '@modelmount/tiny-model'
 import type { GenerateEvent } from '../../packages/core/src/engine/events.ts'
+import { packageVersion } from '../../packages/core/src/engine/local/ipc/process-config.ts'
 import type { RuntimeModel } from '../../packages/core/src/engine/local/model-process/model.ts'
 import type { RunContext } from '../../packages/core/src/engine/local/model-process/run-context.ts'
 import { runRequest } from '../../packages/core/src/engine/local/model-process/run-request.ts'
@@ -11,12 +12,15 @@ import { budgetOf } from './budgets.ts'
 
 /** Load options for the built-in model. */
 export const config = {
+  packageVersion,
   runtimeDir: '',
   name: '',
   folder: '',
   modelPath,
   modelName: 'tiny:latest',
   fingerprint: 'fp_1',
+  libraryVersion: '',
+  cards: {},
   threads: 1,
   tuneThreads: false,
   contextSize: 512,

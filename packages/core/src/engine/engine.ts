@@ -38,6 +38,11 @@ export interface Engine {
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
   /** Unloads a model after its running calls have ended. Does nothing when the model is not loaded. */
   unload(model: string): Promise<void>
+  /**
+   * Deletes the KV states of a tenant, in memory and in files, and returns their number. Call it after the calls of
+   * the tenant have ended. An engine without this method keeps no states.
+   */
+  deletePromptStates?(tenant: string): Promise<number>
   loaded(): readonly LoadedModel[]
   /** Ends running calls and frees all resources. */
   close(): Promise<void>
@@ -89,6 +94,13 @@ export interface LoadedModel {
   readonly sizeBytes: number
   /** Part of `sizeBytes` on a graphics card. 0 while unknown. */
   readonly gpuBytes: number
+  /** Number of the model's layers on graphics cards. 0 on the CPU, and while unknown. */
+  readonly gpuLayers?: number | undefined
+  /**
+   * Settings that could not be met, as in the log. For example, a model runs on the CPU because the graphics
+   * card is full.
+   */
+  readonly notes?: readonly string[] | undefined
   /** Time at which the model is unloaded if no call uses it until then. */
   readonly expiresAt: Date | 'never'
 }

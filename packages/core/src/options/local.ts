@@ -66,8 +66,9 @@ export interface LocalOptions {
   maxPromptCharacters?: number | undefined
 
   /**
-   * Number of a model's layers on the GPU. `'max'` means all layers, and loading fails if they do not fit.
-   * `'auto'` means as many as fit. Ignored without a GPU.
+   * Number of a model's layers on the GPU. `'max'` means all layers. With `'max'` or a number, a load waits up to
+   * five minutes for memory of busy models, and fails if the layers do not fit. `'auto'` means as many as fit: if
+   * these are not all, the logger gets a warning. Without a GPU, models run on the CPU.
    *
    * @default 'auto'
    */
@@ -122,6 +123,15 @@ export interface LocalOptions {
   modelProcessPath?: string | undefined
 
   /**
+   * Names of further environment variables that model processes inherit, such as `'LD_PRELOAD'`. By default, they
+   * inherit `PATH`, `HOME`, folders for temporary files and libraries, `XDG_*`, the locale, and what llama.cpp and
+   * drivers read, such as `GGML_*`, `CUDA_*`, `HIP_*` and `VK_*`. A model process never inherits `NODE_OPTIONS`.
+   *
+   * @default none
+   */
+  environment?: readonly string[] | undefined
+
+  /**
    * The folder for the sockets of model processes. Apps of one user with the same folder share loaded models.
    * If the folder is not private (mode 0700) or cannot be created, this app does not share its models.
    *
@@ -161,6 +171,7 @@ export interface ResolvedLocalOptions {
   /** In milliseconds. */
   readonly reloadCooldown: number
   readonly modelProcessPath: string
+  readonly environment: readonly string[]
   readonly runtimeDir: string | undefined
 }
 
@@ -179,6 +190,7 @@ const localOptionNames = [
   'keepAlive',
   'reloadCooldown',
   'modelProcessPath',
+  'environment',
   'runtimeDir',
 ] as const satisfies readonly (keyof LocalOptions)[]
 
@@ -203,6 +215,7 @@ export function resolveLocalOptions(
     keepAlive,
     reloadCooldown = '5s',
     modelProcessPath = defaultModelProcess,
+    environment: variables = [],
     runtimeDir = resolveRuntimeDir(environment),
   } = options
   return {
@@ -220,6 +233,7 @@ export function resolveLocalOptions(
     keepAlive: resolveKeepAlive(keepAlive, trimVariable(environment.OLLAMA_KEEP_ALIVE)),
     reloadCooldown: parseOption('local.reloadCooldown', () => toReloadCooldown(reloadCooldown)),
     modelProcessPath,
+    environment: checkVariables(variables),
     runtimeDir,
   }
 }
@@ -281,6 +295,18 @@ function checkCacheType(option: string, value: string): KvCacheType {
   throw new TypeError(
     `Expected \`${option}\` to be one of ${kvCacheTypes.join(', ')}, got ${describeValue(value)}`,
   )
+}
+
+function checkVariables(names: readonly string[]): readonly string[] {
+  const isName = (name: unknown): boolean => typeof name === 'string' && /^[^=\0]+$/.test(name)
+  if (!Array.isArray(names) || !names.every(isName))
+    throw new TypeError(
+      `Expected \`local.environment\` to be a list of names of environment variables, got ${JSON.stringify(names)}`,
+    )
+  // Windows ignores the case of names.
+  const reserved = names.find((name) => /^(?:NODE_OPTIONS|UV_THREADPOOL_SIZE)$/i.test(name))
+  if (reserved === undefined) return names
+  throw new TypeError(`Expected \`local.environment\` without ${reserved}, which is not for model processes`)
 }
 
 /**

@@ -1,16 +1,17 @@
 /**
- * Names and fingerprints of model processes. They are equal for the same weights with the same load settings.
+ * Names and fingerprints of model processes. They are equal for the same weights with the same load settings, in
+ * the same version of this package. The settings contain the version of node-llama-cpp.
  */
 import { createHash } from 'node:crypto'
 import { basename, resolve } from 'node:path'
 import type { Model } from '../../models/model.ts'
 import { parseDigest } from '../../models/ollama-store/digest.ts'
-import { protocolVersion } from './ipc/process-config.ts'
+import { packageVersion, protocolVersion } from './ipc/process-config.ts'
 
 export interface ProcessIdentity {
   /** File name of the socket and of the record of the process, without the extension. */
   readonly name: string
-  /** Identifies the weights and load settings. Responses contain it. */
+  /** Identifies the weights, load settings and versions. Responses contain it. */
   readonly fingerprint: string
 }
 
@@ -19,7 +20,7 @@ export function identifyProcess(
   load: Readonly<Record<string, unknown>>,
 ): ProcessIdentity {
   const adapted = adapters.map((adapter) => [...partsOf(adapter), adapter.scale])
-  const parts = [protocolVersion, ...partsOf(file), load, ...adapted]
+  const parts = [packageVersion, protocolVersion, ...partsOf(file), load, ...adapted]
   const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex')
   return { name: digest.slice(0, 16), fingerprint: `fp_${digest.slice(0, 12)}` }
 }

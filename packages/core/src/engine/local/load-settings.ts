@@ -15,6 +15,8 @@ export interface LocalModelSettings {
   /** How long a loaded model serves before a call may reload or evict it, in milliseconds. */
   readonly reloadCooldown: number
   readonly processFile: string
+  /** Names of further environment variables that model processes inherit. */
+  readonly environment: readonly string[]
   readonly runtimeDir: RuntimeDir
   /** Checks the model file. Throws an `LlmError` `upstream` for a file that would crash the native code. */
   readonly check: (model: Model) => Promise<void>

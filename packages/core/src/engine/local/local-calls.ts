@@ -97,7 +97,7 @@ export class LocalCalls {
 
   #toLoadedTask<T>(task: EngineTask<T>, call: EngineCall, model: Model): LoadedTask<T> {
     const { requestedContextSize } = call
-    const scopedCall = { ...call, tenant: scopeTenant(call) }
+    const scopedCall = { ...call, tenant: scopeTenant(call.tenant) }
     return async (loaded, loadMs) => {
       const input = { loaded, loadMs, call: scopedCall }
       if (requestedContextSize === undefined) return task(input)
@@ -119,7 +119,7 @@ const contextTooLarge = (requested: number, max: number): LlmError =>
  * Adds an id of the app to the tenant, since apps share model processes but not cached prompts. All processes
  * that run the same script count as one app.
  */
-const scopeTenant = ({ tenant = '' }: EngineCall): string => `${appId}/${tenant}`
+export const scopeTenant = (tenant = ''): string => `${appId}/${tenant}`
 const appId = createHash('sha256')
   .update(process.argv[1] ?? process.cwd())
   .digest('hex')

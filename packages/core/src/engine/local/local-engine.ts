@@ -10,6 +10,8 @@ import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { CountedInputs } from './counted-inputs.ts'
 import { withoutTruncation } from './denied-context.ts'
 import { weightsKeyOf } from './identity.ts'
+import { readCardSelection } from './ipc/card-selection.ts'
+import { readLibraryVersion } from './ipc/library-version.ts'
 import type { CallResult, CallType } from './ipc/messages.ts'
 import {
   parseDetokenizeRequest,
@@ -22,7 +24,13 @@ import {
 import type { LoadConfig } from './ipc/process-config.ts'
 import { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { LocalModelSettings } from './load-settings.ts'
-import { type EngineTask, type LoadableRequest, LocalCalls, type ModelsOnDisk } from './local-calls.ts'
+import {
+  type EngineTask,
+  type LoadableRequest,
+  LocalCalls,
+  type ModelsOnDisk,
+  scopeTenant,
+} from './local-calls.ts'
 import { LocalGenerations } from './local-generations.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
 import type { ProcessClient } from './supervisor/process-client.ts'
@@ -49,6 +57,8 @@ export interface LocalEngineOptions {
   /** How long a loaded model serves before a call may reload or evict it, in milliseconds. */
   readonly reloadCooldown: number
   readonly modelProcessPath: string
+  /** Names of further environment variables that model processes inherit. */
+  readonly environment: readonly string[]
   readonly runtimeDir: string | undefined
   /** Called when a model could not be loaded with all of its settings. */
   readonly warn?: (message: string) => void
@@ -146,6 +156,11 @@ export class LocalEngine implements Engine {
     await loaded?.unload()
   }
 
+  async deletePromptStates(tenant: string): Promise<number> {
+    const counts = this.#loaded.all().map((model) => model.deletePromptStates(scopeTenant(tenant)))
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+  }
+
   loaded(): readonly LoadedModel[] {
     return this.#loaded.all().flatMap(({ loaded }) => loaded ?? [])
   }
@@ -156,7 +171,7 @@ export class LocalEngine implements Engine {
 
   /** Runs a call that streams no events. Its results arrive in one or more messages. */
   async #request<T>(
-    type: Exclude<CallType, 'generate'>,
+    type: Exclude<CallType, 'generate' | 'forget'>,
     request: LoadableRequest,
     size: number,
     call: EngineCall,
@@ -189,6 +204,9 @@ function resolveSettings(
   return {
     contextSize: Math.min(contextSize, maxContextSize),
     load: {
+      libraryVersion: readLibraryVersion(options.modelProcessPath),
+      // Model processes inherit these variables.
+      cards: readCardSelection(process.env),
       threads: options.threads ?? Math.max(1, availableParallelism() - 1),
       tuneThreads: options.threads === undefined,
       parallel,
@@ -200,6 +218,7 @@ function resolveSettings(
     keepAlive: options.keepAlive,
     reloadCooldown: options.reloadCooldown,
     processFile: options.modelProcessPath,
+    environment: options.environment,
     runtimeDir: new RuntimeDir(options.runtimeDir),
     check: (model) => models.check(model),
     isPooling: async (model) => (await models.details(model)).capabilities.includes('embedding'),

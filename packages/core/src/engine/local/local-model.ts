@@ -82,9 +82,16 @@ export class LocalModel {
     if (!loaded) return undefined
     const { name, digest, process } = loaded
     const expiresAt = toExpiryDate(this.lastUsedAt, getKeepAliveMs(loaded, this.lastUsedAt))
-    const { contextSize = 0, sizeBytes = 0, gpuBytes = 0 } = process.footprint ?? {}
+    const {
+      contextSize = 0,
+      sizeBytes = 0,
+      gpuBytes = 0,
+      gpuLayers = 0,
+      notes = [],
+    } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
-    return { name, digest, state, processId: process.id, contextSize, sizeBytes, gpuBytes, expiresAt }
+    const size = { contextSize, sizeBytes, gpuBytes, gpuLayers }
+    return { name, digest, state, processId: process.id, ...size, notes, expiresAt }
   }
 
   /**
@@ -135,6 +142,18 @@ export class LocalModel {
     if (!this.#loaded) return
     this.#loaded.isUnwanted = true
     if (this.#activeCalls === 0) await this.release()
+  }
+
+  /** Deletes the KV states of a tenant, and returns their number. A process that has ended has none. */
+  async deletePromptStates(tenant: string): Promise<number> {
+    const process = this.#running?.process
+    if (!process?.footprint) return 0
+    try {
+      return await process.deletePromptStates(tenant)
+    } catch (error) {
+      if (process.hasEnded) return 0
+      throw error
+    }
   }
 
   /** Releases the process. Also waits for a release that is already in progress. */
@@ -202,8 +221,10 @@ export class LocalModel {
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded
     } catch (error) {
-      // Only the error code `upstream` counts as a failure. Too little memory, for example, has another code.
-      if (loaded) this.#onProcessEnd(loaded, LlmError.from(error).code === 'upstream')
+      // Only the error code `upstream` counts as a failure. Too little memory, for example, has another code. A
+      // full disk or an update is no failure of the model, and each call reports it.
+      const { code, details } = LlmError.from(error)
+      if (loaded) this.#onProcessEnd(loaded, code === 'upstream' && !details.setup)
       this.#hasFailedToLoad = true
       this.#onIdle()
       throw error
@@ -224,7 +245,7 @@ export class LocalModel {
     if (running) return running
     this.#failures.check(fingerprint, model.name)
     // If the process is running, its model file has already passed the check.
-    if (!this.#settings.runtimeDir.hasProcess(name)) await this.#settings.check(model)
+    if (!(await this.#settings.runtimeDir.hasProcess(name))) await this.#settings.check(model)
     // An aborted call must not replace the model that other calls use.
     if (signal.aborted) return undefined
     this.#starting ??= this.#replaceProcess(model, load).finally(() => {

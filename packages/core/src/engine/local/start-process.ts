@@ -18,9 +18,10 @@ export function startProcess(
   { onMemoryWait, onReady }: StartHandlers,
 ): LoadedProcess {
   const { name, fingerprint } = identity
-  const { load, keepAlive, processFile, runtimeDir, isPooling, warn } = settings
+  const { load, keepAlive, processFile, environment, runtimeDir, isPooling, warn } = settings
   const process = new ProcessClient({
     file: processFile,
+    environment,
     runtimeDir,
     name,
     config: {

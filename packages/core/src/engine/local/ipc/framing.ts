@@ -16,6 +16,29 @@ export function tryConnect(address: string): Promise<Socket | undefined> {
   })
 }
 
+/** Errors of a connection to a socket that no process listens on. */
+const notListening: ReadonlySet<string | undefined> = new Set(['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'])
+/** Time after which a process counts as listening, since the check has no result. */
+const checkTimeoutMs = 1_000
+
+/**
+ * Whether a process listens. Resolves with `true` if this is unknown. For example, a stopped process refuses
+ * connections with another error once its queue of connections is full.
+ */
+export function isListening(address: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(address)
+    const end = (isAnswered: boolean): void => {
+      clearTimeout(timer)
+      socket.destroy()
+      resolve(isAnswered)
+    }
+    const timer = setTimeout(end, checkTimeoutMs, true)
+    socket.once('connect', () => end(true))
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => end(!notListening.has(code)))
+  })
+}
+
 export function send(socket: Socket, message: object): void {
   if (socket.destroyed || socket.writableEnded) return
   const body = Buffer.from(JSON.stringify(message))

@@ -22,7 +22,7 @@ test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' 
 )
 
 test.each([
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, notes: [], stepMs: 90 }],
+  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, gpuLayers: 0, notes: [], stepMs: 90 }],
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {
@@ -76,7 +76,17 @@ test.each([
 
 test.each([
   [{ type: 'loaded' }],
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: Number.NaN, gpuBytes: 0, notes: [], stepMs: 90 }],
+  [
+    {
+      type: 'loaded',
+      contextSize: 4096,
+      sizeBytes: Number.NaN,
+      gpuBytes: 0,
+      gpuLayers: 0,
+      notes: [],
+      stepMs: 90,
+    },
+  ],
   [{ type: 'result', id: 1, value: null }],
   [{ type: 'events', events: [{ id: 1, event: { type: 'thought', text: 'hm' } }] }],
   [{ type: 'events', events: [{ event: { type: 'text', text: 'a', tokens: 1 } }] }],

@@ -5,7 +5,17 @@ import { EventSchema } from './event-schema.ts'
 import { tokenIds } from './request-schema.ts'
 import { WireError } from './wire-error.ts'
 
-const CallType = z.enum(['generate', 'count', 'render', 'embed', 'rerank', 'tokenize', 'detokenize'])
+const CallType = z.enum([
+  'generate',
+  'count',
+  'render',
+  'embed',
+  'rerank',
+  'tokenize',
+  'detokenize',
+  'forget',
+])
+/** The call `forget` deletes the KV states of its tenant. Its result is their number. */
 export type CallType = z.output<typeof CallType>
 
 /** Messages to a model process. All of them come from apps, except `yield`. */
@@ -68,6 +78,8 @@ const Footprint = z.object({
   sizeBytes: z.number().min(0),
   /** Part of `sizeBytes` on a graphics card. */
   gpuBytes: z.number().min(0),
+  /** Layers of the model on a graphics card. */
+  gpuLayers: z.int().min(0),
   /** Deviations from the requested settings, for the app's log. */
   notes: z.array(z.string()).readonly(),
   /** Estimated duration of the longest decode or prefill step, in milliseconds. */

@@ -3,10 +3,18 @@ import { z } from 'zod'
 import { limits } from '../../request-limits.ts'
 
 /**
- * Raised with every incompatible change of messages or records. Apps with different protocol versions do not
- * share processes.
+ * Version of this package, as in `package.json`. Apps with different versions do not share processes. A constant,
+ * since the file may belong to a newer version than the code that runs.
  */
-export const protocolVersion = 10
+export const packageVersion = '0.1.0'
+
+/**
+ * Raised with every incompatible change of messages. Apps with different protocol versions do not share
+ * processes.
+ */
+export const protocolVersion = 12
+
+const CardSelection = z.record(z.string(), z.string())
 
 /** The model to load, and its load settings. */
 export const LoadConfig = z.object({
@@ -14,6 +22,10 @@ export const LoadConfig = z.object({
   modelName: z.string(),
   /** Identifies the weights and load settings. Responses contain it. */
   fingerprint: z.string(),
+  /** Version of node-llama-cpp when the app started. */
+  libraryVersion: z.string(),
+  /** Graphics cards that the model may use, see `CardSelection`. */
+  cards: CardSelection,
   threads: z.int().min(1),
   /** Whether calibration may choose fewer threads, if decoding is faster with fewer. */
   tuneThreads: z.boolean(),
@@ -37,6 +49,8 @@ export type LoadConfig = z.output<typeof LoadConfig>
 
 /** Configuration of a model process, passed as JSON in its only argument. */
 export const ProcessConfig = LoadConfig.extend({
+  /** Version of the package that the app runs. The files on the disk may be newer. */
+  packageVersion: z.string(),
   /** Runtime directory, which contains the socket and the record. */
   runtimeDir: z.string(),
   /** File name of the socket and of the record, without the extension. */
@@ -46,7 +60,10 @@ export const ProcessConfig = LoadConfig.extend({
 })
 export type ProcessConfig = z.output<typeof ProcessConfig>
 
-/** Record file that a model process writes beside its socket. */
+/**
+ * Record file that a model process writes beside its socket. Processes of all versions read it, since they share
+ * the memory of the machine. So fields are only added, and each later field has a default.
+ */
 export const ProcessRecord = z.object({
   processId: z.int().min(1),
   /** PID namespace of `processId`. In another namespace, the same id means another process. */
@@ -66,8 +83,18 @@ export const ProcessRecord = z.object({
    * version.
    */
   sizeBytes: z.number().min(0).default(0),
+  /** Memory in bytes on graphics cards that the load still allocates or has allocated. 0 after the load. */
+  reservedVramBytes: z.number().min(0).default(0),
+  /** Memory in bytes on graphics cards that becomes free when the process exits. */
+  vramBytes: z.number().min(0).default(0),
+  /** Graphics cards that the process may use. */
+  cards: CardSelection.default({}),
 })
 export type ProcessRecord = z.output<typeof ProcessRecord>
 
 /** Exit code of a process that finds its name in use by another process. */
 export const nameTakenExitCode = 10
+/** Exit code of a process whose files, or those of node-llama-cpp, have another version than when its app started. */
+export const otherVersionExitCode = 11
+/** Exit code of a process that cannot write to the runtime folder, because its disk is full. */
+export const diskFullExitCode = 12

@@ -1,11 +1,24 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ProcessRecord } from './process-config.ts'
 import {
   getPidNamespace,
   isAlive,
+  isRunning,
   killProcess,
   RuntimeDir,
   readRecord,
@@ -35,6 +48,9 @@ const record: ProcessRecord = {
   since: 5,
   reservedBytes: 7,
   sizeBytes: 9,
+  reservedVramBytes: 0,
+  cards: {},
+  vramBytes: 0,
 }
 const onUnix = test.skipIf(process.platform === 'win32')
 
@@ -87,15 +103,78 @@ test('a record is read as written, until it is removed', () => {
   expect([...readRecords(temporary).keys()]).toEqual(['b'])
 })
 
-test('hasProcess finds live processes, and none in an inaccessible folder', () => {
+describe('a record', () => {
+  /** Listens on the socket of a name, and stops at the end of the test. */
+  async function listen(name: string): Promise<void> {
+    const server = createServer((socket) => socket.destroy()).listen(socketAddressOf(temporary, name))
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+  }
+  const running = (change: Partial<ProcessRecord> = {}) => isRunning(temporary, 'a', { ...record, ...change })
+  const loadingSince = (since: number): Partial<ProcessRecord> => ({ state: 'loading', since })
+
+  test('counts while its socket answers, also in another PID namespace', async () => {
+    await listen('a')
+
+    expect(await running()).toBe(true)
+    expect(await running({ namespace: 'pid:[1]', processId: 2 ** 31 - 1 })).toBe(true)
+  })
+
+  test('does not count without a socket, even if its process id belongs to another program', async () => {
+    expect(await running()).toBe(false)
+    expect(await running({ namespace: 'pid:[1]' })).toBe(false)
+  })
+
+  onUnix('does not count when a killed process has left its socket', async () => {
+    const path = JSON.stringify(socketAddressOf(temporary, 'a'))
+    const listenAndDie = `require('net').createServer().listen(${path}, () => process.kill(process.pid, 'SIGKILL'))`
+    spawnSync(process.execPath, ['-e', listenAndDie])
+
+    expect(existsSync(socketAddressOf(temporary, 'a'))).toBe(true)
+    expect(await running()).toBe(false)
+  })
+
+  test('counts for five seconds while its process starts, but not once that has ended', async () => {
+    const now = Date.now()
+
+    expect(await running(loadingSince(now))).toBe(true)
+    expect(await running(loadingSince(now - 5_000))).toBe(false)
+    // The clock was set back, for example by a restart of the machine.
+    expect(await running(loadingSince(now + 60_000))).toBe(false)
+    expect(await running({ state: 'idle', since: now })).toBe(false)
+    expect(await running({ ...loadingSince(now), processId: 2 ** 31 - 1 })).toBe(false)
+  })
+
+  onUnix('counts while its process is stopped and has no room for further connections', async () => {
+    const path = socketAddressOf(temporary, 'a')
+    const code = `require('net').createServer().listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => console.log())`
+    const child = spawn(process.execPath, ['-e', code])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    child.kill('SIGSTOP')
+    const waiting = Array.from({ length: 5 }, () => connect(path).on('error', () => {}))
+    onTestFinished(() => {
+      for (const socket of waiting) socket.destroy()
+    })
+
+    expect(await running({ processId: child.pid as number })).toBe(true)
+  })
+})
+
+test('hasProcess finds running processes, and none in an inaccessible folder', async () => {
   const path = join(temporary, 'run')
   const folder = new RuntimeDir(path)
-  writeRecord(folder.ensure(), 'alive', record)
-  writeRecord(path, 'dead', { ...record, processId: 2 ** 31 - 1 })
+  writeRecord(folder.ensure(), 'starting', { ...record, state: 'loading', since: Date.now() })
+  writeRecord(path, 'left', record)
+  const names = ['starting', 'left', 'unknown']
 
-  expect(['alive', 'dead', 'unknown'].map((name) => folder.hasProcess(name))).toEqual([true, false, false])
+  expect(await Promise.all(names.map((name) => folder.hasProcess(name)))).toEqual([true, false, false])
   vi.stubEnv('TMPDIR', '/dev/null')
-  expect(new RuntimeDir('/dev/null/run').hasProcess('alive')).toBe(false)
+  expect(await new RuntimeDir('/dev/null/run').hasProcess('starting')).toBe(false)
+})
+
+test('a removed folder has no records', () => {
+  expect(readRecords(join(temporary, 'gone')).size).toBe(0)
 })
 
 test.each(['', '{', '[]', '{"processId":0}'])('the invalid record %j is ignored', (text) => {

@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { isListening } from './framing.ts'
 import { ProcessRecord } from './process-config.ts'
 
 /**
@@ -23,6 +24,9 @@ import { ProcessRecord } from './process-config.ts'
  * about 100 bytes is silently cut, so the socket would be created elsewhere.
  */
 const maxPathBytes = 75
+
+/** How long a process may take from its first record to its socket. Usually this takes a millisecond. */
+const startTimeoutMs = 5_000
 
 export class RuntimeDir {
   readonly #preferredPath: string
@@ -52,10 +56,11 @@ export class RuntimeDir {
   }
 
   /** Whether a process with this name runs. */
-  hasProcess(name: string): boolean {
+  async hasProcess(name: string): Promise<boolean> {
     try {
-      const record = readRecord(this.ensure(), name)
-      return record !== undefined && isAlive(record)
+      const path = this.ensure()
+      const record = readRecord(path, name)
+      return record !== undefined && (await isRunning(path, name, record))
     } catch {
       return false
     }
@@ -79,6 +84,8 @@ export const socketAddressOf = (runtimeDir: string, name: string): string =>
     ? `\\\\.\\pipe\\modelmount-${getUserId()}-${name}`
     : join(runtimeDir, `${name}.sock`)
 
+export type NamedRecord = readonly [name: string, record: ProcessRecord]
+
 /** Creates the private folder of a process, for its log and snapshots. */
 export const createProcessFolder = (runtimeDir: string): string => mkdtempSync(join(runtimeDir, 'process-'))
 
@@ -93,16 +100,28 @@ export function readRecord(runtimeDir: string, name: string): ProcessRecord | un
 
 export function writeRecord(runtimeDir: string, name: string, record: ProcessRecord): void {
   const temporaryPath = `${recordPathIn(runtimeDir, name)}-${randomBytes(4).toString('hex')}`
-  writeFileSync(temporaryPath, JSON.stringify(record), { mode: 0o600 })
-  renameSync(temporaryPath, recordPathIn(runtimeDir, name))
+  try {
+    writeFileSync(temporaryPath, JSON.stringify(record), { mode: 0o600 })
+    renameSync(temporaryPath, recordPathIn(runtimeDir, name))
+  } catch (error) {
+    rmSync(temporaryPath, { force: true })
+    throw error
+  }
 }
+
+/** Whether a disk, or the quota of the user, is full. */
+export const isDiskFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException | undefined)?.code ?? '')
+
+export const diskFullReason =
+  'the disk of its runtime folder is full. Free space there, or set `local.runtimeDir` to a folder on another disk'
 
 export const removeRecord = (runtimeDir: string, name: string): void =>
   rmSync(recordPathIn(runtimeDir, name), { force: true })
 
 /** Returns all records, keyed by process name. Includes records that dead processes have left behind. */
 export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessRecord> {
-  const names = readdirSync(runtimeDir).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
+  const names = listFiles(runtimeDir).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? [])
   return new Map(
     names.flatMap((name) => {
       const record = readRecord(runtimeDir, name)
@@ -111,9 +130,33 @@ export function readRecords(runtimeDir: string): ReadonlyMap<string, ProcessReco
   )
 }
 
+/** Returns no files if a cleanup of temporary files has removed the folder. */
+function listFiles(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
 /**
- * Whether the process of a record runs. Returns `true` for another PID namespace, since its processes cannot
- * be checked.
+ * Whether the process of a record runs: whether it listens on its socket. Its process id does not show this. It
+ * may belong to a zombie or, also after a restart of the machine, to another program. Takes a second at most.
+ */
+export async function isRunning(runtimeDir: string, name: string, record: ProcessRecord): Promise<boolean> {
+  if (!isAlive(record)) return false
+  return (await isListening(socketAddressOf(runtimeDir, name))) || isStarting(record)
+}
+
+/** Whether a process may have written this record just now, before it opens its socket. */
+function isStarting({ state, since }: ProcessRecord): boolean {
+  const age = Date.now() - since
+  return state === 'loading' && age >= 0 && age < startTimeoutMs
+}
+
+/**
+ * Whether a process with the id of a record exists. Returns `true` for another PID namespace, since its process
+ * ids are unknown here.
  */
 export function isAlive({ processId, namespace }: Pick<ProcessRecord, 'processId' | 'namespace'>): boolean {
   if (namespace !== getPidNamespace()) return true

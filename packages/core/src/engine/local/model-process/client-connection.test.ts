@@ -40,6 +40,7 @@ const model: Partial<RuntimeModel> = {
     },
     isDecoding: false,
     wake: () => {},
+    deleteStates: async () => 0,
     whenIdle: async () => {},
   },
 }
@@ -60,6 +61,7 @@ const host: ConnectionHost = {
   onCallEnd: () => {},
   wake: () => {},
   release: () => {},
+  onJoin: () => {},
   onClose: () => {},
   yieldMemory: () => false,
 }

@@ -32,6 +32,11 @@ export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars'
   wake(): void
   /** Disconnects a client that no longer needs the model. Ends the process if no client is left. */
   release(client: ClientConnection): void
+  /**
+   * Called on the first message of an app. Other processes connect without a message, only to check that this
+   * process runs, or to ask it to end.
+   */
+  onJoin(client: ClientConnection): void
   onClose(client: ClientConnection): void
   /** Ends the process to free memory for another model. Returns `false` if the process is busy. */
   yieldMemory(): boolean
@@ -56,6 +61,7 @@ const handlers: Readonly<
   rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),
   tokenize: async (request, context, emit) => tokenize(parseTokenizeRequest(request), context, emit),
   detokenize: async (request, context, emit) => detokenize(parseDetokenizeRequest(request), context, emit),
+  forget: async (_, { model, tenant }, emit) => emit(await model.runner.deleteStates(tenant)),
 }
 
 /** Connection of one app: runs the calls of this app and sends it their events. */
@@ -65,6 +71,7 @@ export class ClientConnection {
   readonly #calls = new Map<number, OpenCall>()
   readonly #countedPrompts = new CountedPrompts()
   readonly #events: EventBundler
+  #isJoined = false
 
   constructor(socket: Socket, host: ConnectionHost) {
     this.#socket = socket
@@ -87,6 +94,10 @@ export class ClientConnection {
   }
 
   #onMessage(message: ToProcess): void {
+    if (!this.#isJoined && message.type !== 'yield') {
+      this.#isJoined = true
+      this.#host.onJoin(this)
+    }
     switch (message.type) {
       case 'ping':
         this.send({ type: 'pong', steps: this.#host.progress.steps })

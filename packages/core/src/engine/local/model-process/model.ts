@@ -15,6 +15,8 @@ export interface RuntimeModel extends ModelVocabulary, ModelBackend {
   readonly sizeBytes: number
   /** Part of `sizeBytes` on graphics cards. */
   readonly gpuBytes: number
+  /** Layers on graphics cards. */
+  readonly gpuLayers: number
   /** Part of `sizeBytes` that is mapped from the model file. The system may drop it and read it again. */
   readonly mappedBytes: number
   /** Settings that could not be met, for the app's log. */

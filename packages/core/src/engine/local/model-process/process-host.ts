@@ -1,7 +1,8 @@
 import { rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import type { FromProcess } from '../ipc/messages.ts'
-import { nameTakenExitCode, type ProcessConfig } from '../ipc/process-config.ts'
+import { diskFullExitCode, nameTakenExitCode, type ProcessConfig } from '../ipc/process-config.ts'
+import { isDiskFull } from '../ipc/runtime-dir.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import { ClientConnection, type ConnectionHost } from './client-connection.ts'
 import { GrammarBuilder } from './grammar-builder.ts'
@@ -9,6 +10,7 @@ import type { RuntimeModel, StepCounter } from './model.ts'
 import { PromptRenderer } from './render.ts'
 import { claimName } from './resources/claim.ts'
 import { coresPerProcess } from './resources/cores.ts'
+import type { MemoryBroker } from './resources/load-plan.ts'
 import { MachineShare } from './resources/machine-share.ts'
 import type { Runner } from './runner.ts'
 import { stepsBesideDecoding } from './steps-beside-decoding.ts'
@@ -35,7 +37,7 @@ export class ProcessHost implements ConnectionHost {
   readonly model: Promise<RuntimeModel>
   readonly #config: ProcessConfig
   readonly #machineShare: MachineShare
-  readonly #server = createServer((socket) => this.#accept(new ClientConnection(socket, this)))
+  readonly #server = createServer((socket) => void new ClientConnection(socket, this))
   readonly #clients = new Set<ClientConnection>()
   #exitTimer: NodeJS.Timeout
   #runner: Runner | undefined
@@ -47,8 +49,8 @@ export class ProcessHost implements ConnectionHost {
     this.#machineShare = new MachineShare(config)
     this.#exitTimer = setTimeout(() => this.#shutDown(), firstClientTimeoutMs)
     this.model = this.#load()
-    // `#accept` reports a failed load to every client, even if it connects later.
-    this.model.catch(() => {})
+    // `onJoin` reports a failed load to every client, even if it connects later.
+    this.model.catch(() => this.#machineShare.onLoadFailed())
   }
 
   get isShuttingDown(): boolean {
@@ -73,6 +75,17 @@ export class ProcessHost implements ConnectionHost {
     else client.close()
   }
 
+  onJoin(client: ClientConnection): void {
+    this.#clients.add(client)
+    clearTimeout(this.#exitTimer)
+    if (this.#isWaitingForMemory) client.send({ type: 'waiting' })
+    this.model.then(
+      ({ contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes }) =>
+        client.send({ type: 'loaded', contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes }),
+      (error: unknown) => client.send({ type: 'failed', error: toWireError(error) }),
+    )
+  }
+
   onClose(client: ClientConnection): void {
     if (this.#clients.delete(client) && this.#clients.size === 0)
       this.#exitTimer = setTimeout(() => this.#shutDown(), nextClientTimeoutMs)
@@ -87,40 +100,39 @@ export class ProcessHost implements ConnectionHost {
 
   /** Listens on the socket before it loads the model, so that apps can ask for the load progress. */
   async #load(): Promise<RuntimeModel> {
-    if (!(await claimName(this.#config, this.#server, this.#machineShare.record)))
-      process.exit(nameTakenExitCode)
+    const claim = claimName(this.#config, this.#server, this.#machineShare.record)
+    if (!(await claim.catch((cause) => this.#exitUnnamed(cause)))) process.exit(nameTakenExitCode)
     const { loadModel } = await import('./llama/load.ts')
-    const memory = {
-      reserve: (bytes: number) => this.#machineShare.reserve(bytes),
-      waitForMemory: () => this.#waitForMemory(),
+    const onWait = (): void => this.#onMemoryWait()
+    const memory: MemoryBroker = {
+      reserve: (need, readVram) => this.#machineShare.reserve(need, readVram),
+      waitForMemory: () => this.#machineShare.waitForMemory(onWait),
+      waitForVramLoads: () => this.#machineShare.waitForVramLoads(onWait),
     }
     const warn = (text: string): void => this.#broadcast({ type: 'warning', text })
     const model = await loadModel(this.#config, this.#steps, undefined, memory, warn)
     this.#runner = model.runner
-    this.#machineShare.onLoaded(model.sizeBytes - model.gpuBytes, model.mappedBytes)
+    const { sizeBytes, gpuBytes, mappedBytes } = model
+    this.#machineShare.onLoaded({ ram: sizeBytes - gpuBytes, vram: gpuBytes, mapped: mappedBytes })
     this.#machineShare.watchBusy((busy) => model.limitThreads(coresPerProcess(busy)))
     return model
   }
 
-  #accept(client: ClientConnection): void {
-    this.#clients.add(client)
-    clearTimeout(this.#exitTimer)
-    if (this.#isWaitingForMemory) client.send({ type: 'waiting' })
-    this.model.then(
-      ({ contextSize, sizeBytes, gpuBytes, stepMs, notes }) =>
-        client.send({ type: 'loaded', contextSize, sizeBytes, gpuBytes, stepMs, notes }),
-      (error: unknown) => client.send({ type: 'failed', error: toWireError(error) }),
-    )
+  /** Without a socket, no app can ask why the load failed. The exit code and the log tell it. */
+  #exitUnnamed(cause: unknown): never {
+    try {
+      process.stderr.write(`${cause instanceof Error ? cause.stack : cause}\n`)
+    } catch {} // The log is on the full disk, too.
+    process.exit(isDiskFull(cause) ? diskFullExitCode : 1)
   }
 
   #broadcast(message: FromProcess): void {
     for (const client of this.#clients) client.send(message)
   }
 
-  #waitForMemory(): Promise<boolean> {
+  #onMemoryWait(): void {
     if (!this.#isWaitingForMemory) this.#broadcast({ type: 'waiting' })
     this.#isWaitingForMemory = true
-    return this.#machineShare.waitForMemory()
   }
 
   /** Waits for the running step, since native code may crash when the process exits during a step. */

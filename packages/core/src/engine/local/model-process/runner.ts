@@ -59,6 +59,11 @@ export interface Runner {
   readonly isDecoding: boolean
   /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
   wake(): void
+  /**
+   * Deletes the KV states of a tenant, except those of running jobs, after the current step. Resolves with their
+   * number.
+   */
+  deleteStates(tenant: string): Promise<number>
   /** Resolves when no job is running. */
   whenIdle(): Promise<void>
 }

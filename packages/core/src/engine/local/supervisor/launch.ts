@@ -2,9 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { LlmError } from '../../../errors.ts'
+import { LlmError, type LlmErrorDetails } from '../../../errors.ts'
 import type { ProcessConfig } from '../ipc/process-config.ts'
-import { createProcessFolder } from '../ipc/runtime-dir.ts'
+import { createProcessFolder, diskFullReason, isDiskFull } from '../ipc/runtime-dir.ts'
+import { selectEnvironment } from './process-environment.ts'
 
 /**
  * Semi-space size in MB. V8's default of 16 lets the process grow more during short calls and saves no time.
@@ -19,25 +20,28 @@ export interface LaunchedProcess {
 /**
  * Throws an `LlmError` `upstream` and removes the folder when the process cannot be started.
  * @param poolThreads size of libuv's pool, which runs the native code
+ * @param environment names of further environment variables that the process inherits
  */
 export function launchProcess(
   file: string,
   config: Omit<ProcessConfig, 'folder'>,
   poolThreads: number,
+  environment: readonly string[],
 ): LaunchedProcess {
   if (!existsSync(file))
     throw processNotStarted('its file is missing. If a bundler omitted it, set `local.modelProcessPath`.')
   let folder: string | undefined
   try {
     folder = createProcessFolder(config.runtimeDir)
-    return { child: spawnProcess(file, { ...config, folder }, poolThreads), folder }
+    const variables = { ...selectEnvironment(process.env, environment), UV_THREADPOOL_SIZE: `${poolThreads}` }
+    return { child: spawnProcess(file, { ...config, folder }, variables), folder }
   } catch (cause) {
     if (folder) removeFolder(folder)
-    throw processNotStarted(errorCodeOf(cause), cause)
+    throw startFailed(cause)
   }
 }
 
-function spawnProcess(file: string, config: ProcessConfig, poolThreads: number): ChildProcess {
+function spawnProcess(file: string, config: ProcessConfig, env: NodeJS.ProcessEnv): ChildProcess {
   const log = openSync(logPathIn(config.folder), 'w')
   try {
     const child = spawn(process.execPath, [semiSpaceFlag, file, JSON.stringify(config)], {
@@ -48,7 +52,7 @@ function spawnProcess(file: string, config: ProcessConfig, poolThreads: number):
       cwd: config.runtimeDir,
       windowsHide: true,
       stdio: ['ignore', log, log],
-      env: { ...process.env, NODE_OPTIONS: undefined, UV_THREADPOOL_SIZE: String(poolThreads) },
+      env,
     })
     child.unref()
     return child
@@ -82,5 +86,15 @@ export const errorCodeOf = (error: unknown): string =>
 
 const logPathIn = (folder: string): string => join(folder, 'log')
 
-export const processNotStarted = (reason: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The model process cannot be started: ${reason}`, {}, { cause })
+/** Tells clients the code of a system error, and which option names the folder on a full disk. */
+export const startFailed = (cause: unknown): LlmError =>
+  isDiskFull(cause)
+    ? processNotStarted(`${errorCodeOf(cause)}: ${diskFullReason}`, cause, { setup: true })
+    : processNotStarted(errorCodeOf(cause), cause)
+
+/** @param details with `setup`, the failure does not count as one of the model */
+export const processNotStarted = (
+  reason: string,
+  cause?: unknown,
+  details: Pick<LlmErrorDetails, 'setup'> = {},
+): LlmError => new LlmError('upstream', `The model process cannot be started: ${reason}`, details, { cause })

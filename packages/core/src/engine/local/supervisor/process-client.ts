@@ -89,10 +89,7 @@ export class ProcessClient {
       onRefused: () => this.#watchdog.stop(),
       onMessage: (message) => this.#onMessage(message),
       onClose: () => this.#onClose(),
-      onExit: (exitStatus, reason) => {
-        this.#exitReason ??= reason
-        this.#onExit(exitStatus)
-      },
+      onExit: (exitStatus, cause) => this.#onExit(exitStatus, cause),
     })
     this.#watchdog = new Watchdog(
       () => this.#connection.send({ type: 'ping' }),
@@ -159,12 +156,30 @@ export class ProcessClient {
    * `LlmError`.
    */
   request(
-    type: Exclude<CallType, 'generate'>,
+    type: Exclude<CallType, 'generate' | 'forget'>,
     request: object,
     call: EngineCall,
     result: (value: CallResult) => void,
   ): Promise<number> {
     return this.#runCall(type, request, call, { push: () => {}, result })
+  }
+
+  /** Deletes the KV states of a tenant, and returns their number. Throws `LlmError`. */
+  async deletePromptStates(tenant: string): Promise<number> {
+    let count = 0
+    const { signal } = new AbortController()
+    await this.#runCall(
+      'forget',
+      {},
+      { signal, tenant },
+      {
+        push: () => {},
+        result: (value) => {
+          count = value as number
+        },
+      },
+    )
+    return count
   }
 
   /**

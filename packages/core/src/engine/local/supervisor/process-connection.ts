@@ -4,9 +4,17 @@
  */
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { LlmError } from '../../../errors.ts'
 import { receive, send, tryConnect } from '../ipc/framing.ts'
 import { FromProcess, type ToProcess } from '../ipc/messages.ts'
-import { type LoadConfig, nameTakenExitCode, type ProcessRecord } from '../ipc/process-config.ts'
+import {
+  diskFullExitCode,
+  type LoadConfig,
+  nameTakenExitCode,
+  otherVersionExitCode,
+  type ProcessRecord,
+  packageVersion,
+} from '../ipc/process-config.ts'
 import { killProcess, type RuntimeDir, readRecord, socketAddressOf } from '../ipc/runtime-dir.ts'
 import {
   errorCodeOf,
@@ -15,10 +23,14 @@ import {
   processNotStarted,
   readLogTail,
   removeFolder,
+  startFailed,
 } from './launch.ts'
 
 /** How long a new process may take to open its socket. */
 const startTimeoutMs = 30_000
+/** When an update has replaced files under a running app. */
+const otherVersionReason =
+  'another version of @modelmount/core or node-llama-cpp was installed since the app started. Restart the app'
 
 export interface ConnectionOptions {
   /** The entry file: `@modelmount/core/model-process`. */
@@ -32,6 +44,8 @@ export interface ConnectionOptions {
    * thread.
    */
   readonly isPooling: () => Promise<boolean>
+  /** Names of further environment variables that a new process inherits. */
+  readonly environment: readonly string[]
 }
 
 export interface ConnectionHandlers {
@@ -45,8 +59,9 @@ export interface ConnectionHandlers {
   /**
    * Called when the process has exited or did not open its socket in time.
    * @param exitStatus signal or exit code, if known
+   * @param cause the error of a process that could not start
    */
-  onExit(exitStatus?: string | number, reason?: string): void
+  onExit(exitStatus?: string | number, cause?: LlmError): void
 }
 
 export class ProcessConnection {
@@ -124,27 +139,36 @@ export class ProcessConnection {
 
   #giveUp(): void {
     this.#launched?.child.kill('SIGKILL')
-    this.#handlers.onExit('', 'it did not open its socket')
+    this.#handlers.onExit('', processNotStarted('it did not open its socket', new Error(this.readLogTail())))
   }
 
   #ensureRuntimeDir(): string {
     try {
       return this.#options.runtimeDir.ensure()
     } catch (cause) {
-      throw processNotStarted(errorCodeOf(cause), cause)
+      throw startFailed(cause)
     }
   }
 
   async #launch(runtimeDir: string): Promise<void> {
-    const { file, name, config, isPooling } = this.#options
+    const { file, name, config, isPooling, environment } = this.#options
     // Generation needs one pool thread. With more, the two compute threads of a step often share a core.
     const poolThreads = (await isPooling()) ? config.threads : 1
     if (this.#isClosed) return
-    const launched = launchProcess(file, { ...config, runtimeDir, name }, poolThreads)
+    const launched = launchProcess(
+      file,
+      { ...config, packageVersion, runtimeDir, name },
+      poolThreads,
+      environment,
+    )
     this.#launched = launched
     const onExit = (exitStatus: string | number): void => {
       // A process of another app took the name first. The next attempt joins that process.
       if (exitStatus === nameTakenExitCode) this.#launched = undefined
+      else if (exitStatus === otherVersionExitCode)
+        this.#handlers.onExit(exitStatus, processNotStarted(otherVersionReason, undefined, { setup: true }))
+      else if (exitStatus === diskFullExitCode)
+        this.#handlers.onExit(exitStatus, startFailed(diskFull(runtimeDir)))
       else if (!this.#isJoined || this.isOwnProcess) this.#handlers.onExit(exitStatus)
       removeFolder(launched.folder)
     }
@@ -174,3 +198,6 @@ export class ProcessConnection {
     return isJoined
   }
 }
+
+const diskFull = (runtimeDir: string): Error =>
+  Object.assign(new Error(`ENOSPC: the disk of ${runtimeDir} is full`), { code: 'ENOSPC' })

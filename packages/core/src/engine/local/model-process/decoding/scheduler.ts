@@ -51,6 +51,8 @@ export class Scheduler implements Runner {
   readonly #progress: StepCounter
   /** Callbacks of the last decode or prefill step. They run while the model computes the next one. */
   #deferred: (() => void)[] = []
+  /** Deletions of KV states, for the time between two steps. */
+  #deletions: (() => void)[] = []
   #loop: Promise<void> | undefined
   /** Ends the pause in `#waitForReaders`. */
   #wake: (() => void) | undefined
@@ -71,6 +73,14 @@ export class Scheduler implements Runner {
       const settle: RunningSequence['settle'] = (how) =>
         typeof how === 'string' ? resolve(how) : reject(how)
       this.#slots.enqueue({ job, settle })
+      this.#loop ??= this.#runLoop()
+      this.wake()
+    })
+  }
+
+  deleteStates(tenant: string): Promise<number> {
+    return new Promise((resolve) => {
+      this.#deletions.push(() => resolve(this.#cache.deleteTenant(tenant)))
       this.#loop ??= this.#runLoop()
       this.wake()
     })
@@ -100,6 +110,8 @@ export class Scheduler implements Runner {
       // Before slots change hands, which would delay it again and again.
       await this.#saveNext()
       await this.#slots.update()
+      // Afterwards, because the update frees the slots of aborted jobs.
+      this.#runDeletions()
       // A job may have arrived while a slot was prepared.
       if (this.#slots.isIdle) break
       if (this.#slots.ready.length === 0) {
@@ -316,6 +328,12 @@ export class Scheduler implements Runner {
         finish(running, LlmError.from(cause))
       }
     })
+  }
+
+  #runDeletions(): void {
+    const deletions = this.#deletions
+    this.#deletions = []
+    for (const run of deletions) run()
   }
 
   #flushDeferred(): void {

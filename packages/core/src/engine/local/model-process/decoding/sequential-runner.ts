@@ -35,9 +35,12 @@ export class SequentialRunner implements Runner {
   run(job: GenerationJob): Promise<RunOutcome> {
     const outcome = this.#queue.then(async () => {
       this.#isDecoding = true
-      return this.#generate(job).finally(() => {
+      try {
+        return await this.#generate(job)
+      } finally {
+        await this.#sequence.clearHistory()
         this.#isDecoding = false
-      })
+      }
     })
     this.#queue = outcome.catch(() => {})
     return outcome.catch((cause) => {
@@ -47,6 +50,11 @@ export class SequentialRunner implements Runner {
 
   get isDecoding(): boolean {
     return this.#isDecoding
+  }
+
+  /** Deletes nothing, since no job leaves a state. */
+  async deleteStates(): Promise<number> {
+    return 0
   }
 
   /** Does nothing, since jobs never pause. */
@@ -72,7 +80,6 @@ export class SequentialRunner implements Runner {
         param: 'logprobs',
       })
     onStart({ reusedTokens: 0, ...uncached })
-    await this.#sequence.clearHistory()
     const head = prompt.slice(0, -1)
     for (let start = 0; start < head.length; start += this.#chunkSize) {
       this.#progress.steps++

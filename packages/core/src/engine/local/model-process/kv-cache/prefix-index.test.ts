@@ -100,3 +100,16 @@ test('evicts everything when it is cleared', () => {
 
   expect([ended.length, leases.sizeBytes]).toEqual([2, 0])
 })
+
+test('deletes the prefixes of one tenant', () => {
+  const { leases, ended } = leasesOf(1_000)
+  const [own, other] = [lease(1), lease(1, { tenant: 'ben' })]
+  for (const one of [own, lease(5, { lifetime: '1h' }), other]) leases.add(one)
+
+  expect(leases.deleteTenant('ann')).toBe(2)
+
+  expect(ended).toHaveLength(2)
+  expect(leases.get('ann', own.tokens)).toBeUndefined()
+  expect(leases.get('ben', other.tokens)).toBe(other)
+  expect(leases.deleteTenant('ann')).toBe(0)
+})

@@ -74,6 +74,13 @@ export class PrefixIndex<L extends PromptPrefix> {
     if (this.#entries.peek(key) === lease) this.#entries.delete(key)
   }
 
+  /** Deletes all prefixes of a tenant, and returns their number. */
+  deleteTenant(tenant: string): number {
+    const own = [...this.#entries.values()].filter((lease) => lease.tenant === tenant)
+    for (const lease of own) this.delete(lease)
+    return own.length
+  }
+
   clear(): void {
     this.#entries.clear()
   }

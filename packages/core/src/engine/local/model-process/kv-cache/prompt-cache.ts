@@ -195,6 +195,17 @@ export class PromptCache {
     this.#snapshots?.discard(state)
   }
 
+  /** Deletes the states of a tenant in free slots and in files, and returns their number. */
+  deleteTenant(tenant: string): number {
+    const slots = this.#slots.freeSlotsOf(tenant)
+    for (const slot of slots) {
+      this.#empty(slot)
+      slot.tenant = undefined
+      slot.promptLength = 0
+    }
+    return slots.length + (this.#snapshots?.deleteTenant(tenant) ?? 0)
+  }
+
   release(slot: Slot): void {
     this.#slots.release(slot)
   }

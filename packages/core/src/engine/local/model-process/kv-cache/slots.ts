@@ -145,6 +145,11 @@ export class Slots {
     return longest.length < prompt.length - volatileTailTokens ? longest.length : undefined
   }
 
+  /** Free slots that contain tokens of the tenant. */
+  freeSlotsOf(tenant: string): readonly Slot[] {
+    return this.#slots.filter((slot) => !slot.isBusy && slot.tenant === tenant && slot.tokens.length > 0)
+  }
+
   release(slot: Slot): void {
     slot.isBusy = false
   }

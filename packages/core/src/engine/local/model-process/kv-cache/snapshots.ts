@@ -177,6 +177,11 @@ export class SnapshotStore {
     this.#files.remove(state)
   }
 
+  /** Deletes the snapshots of a tenant, and returns their number. States of suspended sequences stay. */
+  deleteTenant(tenant: string): number {
+    return this.#prefixes.deleteTenant(tenant)
+  }
+
   /** Removes all files. */
   close(): void {
     this.#prefixes.clear()

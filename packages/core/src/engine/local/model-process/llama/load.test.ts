@@ -54,8 +54,9 @@ test('without a graphics card, the number of GPU layers makes no difference', as
 
 describe('with little memory', () => {
   const room = (free: number, total: number) => ({
-    reserve: async () => ({ free, total }),
+    reserve: async () => ({ ram: { free, total }, vram: { free: 0, total: 0 } }),
     waitForMemory: async () => false,
+    waitForVramLoads: async () => false,
   })
   const withFree = (free: number, total = free): Promise<RuntimeModel> =>
     loadModel(config, { steps: 0 }, undefined, room(free, total))

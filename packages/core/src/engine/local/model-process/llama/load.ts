@@ -5,8 +5,9 @@ import type { ProcessConfig } from '../../ipc/process-config.ts'
 import type { RuntimeModel, StepCounter } from '../model.ts'
 import { detectModelTask } from '../model-kind.ts'
 import { minChunkSize } from '../resources/calibrate.ts'
+import { describePlacement } from '../resources/gpu-placement.ts'
 import { type LoadPlan, type MemoryBroker, planMemory } from '../resources/load-plan.ts'
-import { readMachineMemory } from '../resources/machine-memory.ts'
+import { type MemorySpace, readMachineMemory } from '../resources/machine-memory.ts'
 import type { Runner } from '../runner.ts'
 import { stepsBesideDecoding } from '../steps-beside-decoding.ts'
 import { Turns } from '../workers/turns.ts'
@@ -48,13 +49,14 @@ export async function loadModel(
         progress.steps++
       },
     }
-    const { model, plan } = await loadWithPlan(library, llama, options, async (insights) =>
-      planMemory(config, insights, {
-        ...memory,
-        vram: await llama.getVramState(),
-        chunkSizes,
-        cacheTypes: cacheTypesOf(library),
-      }),
+    const environment = {
+      ...memory,
+      readVram: () => readFreeVram(llama),
+      chunkSizes,
+      cacheTypes: cacheTypesOf(library),
+    }
+    const { model, plan } = await loadWithPlan(library, llama, options, (insights) =>
+      planMemory(config, insights, environment),
     )
     const kind = detectModelTask(model.fileInsights)
     const backend =
@@ -62,7 +64,9 @@ export async function loadModel(
         ? await openGenerativeModel({ library, llama, model, plan, turns }, config, progress, open, warn)
         : await openPoolingModel(model, plan, config, kind)
     runner = backend.runner
-    const { contextSize, need, mappedBytes, notes } = plan
+    const { contextSize, need, mappedBytes, vram } = plan
+    const { gpuLayers } = model
+    const { totalLayers } = model.fileInsights
     return {
       name: config.modelName,
       fingerprint: config.fingerprint,
@@ -70,8 +74,12 @@ export async function loadModel(
       // Estimates can be fractional, but clients parse integers.
       sizeBytes: Math.round(need.ram + need.vram),
       gpuBytes: Math.round(need.vram),
+      gpuLayers,
       mappedBytes,
-      notes,
+      notes: [
+        ...plan.notes,
+        ...describePlacement(config, { gpuLayers, totalLayers, vram, backend: llama.gpu }),
+      ],
       ...openVocabulary(model, config.modelPath, contextSize, beside, turns),
       ...backend,
     }
@@ -113,9 +121,17 @@ async function loadWithPlan(
   }
 }
 
+/** Reads the memory of all graphics cards, without the part that the library leaves to other programs. */
+async function readFreeVram(llama: Pick<Llama, 'getVramState' | 'vramPaddingSize'>): Promise<MemorySpace> {
+  const { free, total } = await llama.getVramState()
+  const without = (bytes: number): number => Math.max(0, bytes - llama.vramPaddingSize)
+  return { free: without(free), total: without(total) }
+}
+
 const unreservedMemory: MemoryBroker = {
-  reserve: async () => readMachineMemory(),
+  reserve: async (...[, readVram]) => ({ ram: readMachineMemory(), vram: await readVram() }),
   waitForMemory: async () => false,
+  waitForVramLoads: async () => false,
 }
 
 const stripPaths = (message: string, { modelPath, adapters = [] }: ProcessConfig): string =>

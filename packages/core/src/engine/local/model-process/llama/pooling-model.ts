@@ -24,6 +24,7 @@ export async function openPoolingModel(
       isDecoding: false,
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
+      deleteStates: async () => 0,
       whenIdle: async () => pooling?.pool.whenIdle(),
     },
     compileGrammar: () => Promise.reject(chatNotSupported(modelName)),

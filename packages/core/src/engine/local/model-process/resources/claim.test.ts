@@ -1,13 +1,20 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { ProcessRecord } from '../../ipc/process-config.ts'
-import { getPidNamespace, readRecord, writeRecord } from '../../ipc/runtime-dir.ts'
+import {
+  getPidNamespace,
+  readRecord,
+  readRecords,
+  socketAddressOf,
+  writeRecord,
+} from '../../ipc/runtime-dir.ts'
 import { claimName, withLock } from './claim.ts'
 
 let runtimeDir: string
@@ -31,6 +38,9 @@ const recordOf = (processId = process.pid, folder = join(runtimeDir, 'process-ow
   since: Date.now(),
   reservedBytes: 0,
   sizeBytes: 0,
+  reservedVramBytes: 0,
+  vramBytes: 0,
+  cards: {},
 })
 
 function claim(name = 'm'): Promise<boolean> {
@@ -79,6 +89,70 @@ describe('claimName', () => {
 
     expect([dead, ...old, young].map((path) => existsSync(path))).toEqual([false, false, false, true])
     expect(readRecord(runtimeDir, 'dead')).toBeUndefined()
+  })
+
+  test('removes the record of a dead process whose id is in use, but not the one of a running process', async () => {
+    const [running, reused, foreign] = ['running', 'reused', 'foreign'].map((name) => {
+      const folder = join(runtimeDir, `process-${name}`)
+      mkdirSync(folder)
+      writeRecord(runtimeDir, name, { ...recordOf(process.pid, folder), state: 'busy', since: 0 })
+      return folder
+    })
+    writeRecord(runtimeDir, 'foreign', {
+      ...(readRecord(runtimeDir, 'foreign') as ProcessRecord),
+      namespace: 'pid:[1]',
+    })
+    const server = createServer().listen(socketAddressOf(runtimeDir, 'running'))
+    servers.push(server)
+    await once(server, 'listening')
+
+    await claim()
+
+    expect([running, reused, foreign].map((path) => existsSync(path as string))).toEqual([true, false, false])
+    expect([...readRecords(runtimeDir).keys()].sort()).toEqual(['m', 'running'])
+  })
+
+  test('keeps the record and the folder of a process that it cannot reach in another PID namespace, for a day', async () => {
+    const folders = ['young', 'old'].map((name, index) => {
+      const folder = join(runtimeDir, `process-${name}`)
+      mkdirSync(folder)
+      age(folder)
+      const since = Date.now() - index * 2 * 24 * 3_600_000
+      writeRecord(runtimeDir, name, { ...recordOf(1, folder), namespace: 'pid:[1]', state: 'busy', since })
+      return folder
+    })
+
+    await claim()
+
+    expect(folders.map((folder) => existsSync(folder))).toEqual([true, false])
+    expect([...readRecords(runtimeDir).keys()].sort()).toEqual(['m', 'young'])
+  })
+
+  test('leaves the name to a stopped process whose queue of connections is full', async () => {
+    const child = spawn(process.execPath, [
+      '-e',
+      `require('node:net').createServer().listen({ path: ${JSON.stringify(socketAddressOf(runtimeDir, 'm'))}, backlog: 1 }, () => console.log('on'))`,
+    ])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    child.kill('SIGSTOP')
+    const sockets = Array.from({ length: 5 }, () =>
+      connect(socketAddressOf(runtimeDir, 'm')).on('error', () => {}),
+    )
+    onTestFinished(() => void sockets.map((socket) => socket.destroy()))
+    await expect.poll(() => sockets.some(({ destroyed }) => destroyed)).toBe(true)
+
+    expect(await claim()).toBe(false)
+  })
+
+  test('the record of a process that waited for its name counts as new', async () => {
+    const server = createServer()
+    servers.push(server)
+    const startedAt = Date.now()
+
+    await claimName({ runtimeDir, name: 'm' }, server, { ...recordOf(), since: startedAt - 60_000 })
+
+    expect(readRecord(runtimeDir, 'm')?.since).toBeGreaterThanOrEqual(startedAt)
   })
 })
 

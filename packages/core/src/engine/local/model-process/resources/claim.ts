@@ -6,15 +6,25 @@ import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { withFileLock } from '../../../../util/file-lock.ts'
-import { tryConnect } from '../../ipc/framing.ts'
+import { isListening } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord } from '../../ipc/process-config.ts'
-import { isAlive, readRecords, removeRecord, socketAddressOf, writeRecord } from '../../ipc/runtime-dir.ts'
+import {
+  getPidNamespace,
+  isRunning,
+  type NamedRecord,
+  readRecord,
+  readRecords,
+  removeRecord,
+  socketAddressOf,
+  writeRecord,
+} from '../../ipc/runtime-dir.ts'
 
 type ProcessLocation = Pick<ProcessConfig, 'runtimeDir' | 'name'>
 
 const lockTimeoutMs = 10_000
 /** If a file or folder without a record is younger than this, it may belong to a process that is starting. */
 const startingMs = 60_000
+const foreignLifetimeMs = 24 * 60 * 60_000
 
 /**
  * Listens on the socket of this name and writes the record. Returns `false` if another process answers on
@@ -28,11 +38,13 @@ export async function claimName(
   const { runtimeDir, name } = location
   const address = socketAddressOf(runtimeDir, name)
   return withLock(runtimeDir, name, async (expectOwned) => {
-    if (await isAnswering(address)) return false
+    if (await isListening(address)) return false
+    const dead = await findDeadProcesses(location)
     await expectOwned()
-    removeDeadProcesses(location)
+    removeDeadProcesses(location, dead)
     if (process.platform !== 'win32') rmSync(address, { force: true })
-    writeRecord(runtimeDir, name, record)
+    // Until the socket is open, the record counts by its age.
+    writeRecord(runtimeDir, name, { ...record, since: Date.now() })
     server.listen(address)
     await once(server, 'listening')
     return true
@@ -84,21 +96,34 @@ function removeAtExit(path: string): () => void {
   return () => process.removeListener('exit', onExit)
 }
 
-async function isAnswering(address: string): Promise<boolean> {
-  const socket = await tryConnect(address)
-  socket?.destroy()
-  return socket !== undefined
+/** Returns the records that ended processes have left behind, and any record of this name. */
+async function findDeadProcesses({
+  runtimeDir,
+  name: own,
+}: ProcessLocation): Promise<readonly NamedRecord[]> {
+  const records = [...readRecords(runtimeDir)].filter(([, record]) => canTell(record))
+  const checks = await Promise.all(
+    records.map(([name, record]) => name !== own && isRunning(runtimeDir, name, record)),
+  )
+  return records.filter((_, index) => !checks[index])
 }
 
+/**
+ * Whether a process that does not answer has ended. Sockets may not reach other PID namespaces, so there it may
+ * run for a day after it has written its record.
+ */
+const canTell = ({ namespace, since }: ProcessRecord): boolean =>
+  namespace === getPidNamespace() || Date.now() - since > foreignLifetimeMs
+
 /** Removes what killed processes have left behind: records, folders, and unfinished locks. */
-function removeDeadProcesses({ runtimeDir, name: own }: ProcessLocation): void {
-  const records = readRecords(runtimeDir)
-  for (const [name, record] of records) {
-    if (name !== own && isAlive(record)) continue
-    rmSync(record.folder, { recursive: true, force: true })
+function removeDeadProcesses({ runtimeDir }: ProcessLocation, dead: readonly NamedRecord[]): void {
+  for (const [name, { folder }] of dead) {
+    // Meanwhile, another process may have taken the name.
+    if (readRecord(runtimeDir, name)?.folder !== folder) continue
+    rmSync(folder, { recursive: true, force: true })
     removeRecord(runtimeDir, name)
   }
-  const known = new Set([...records.values()].map(({ folder }) => folder))
+  const known = new Set([...readRecords(runtimeDir).values()].map(({ folder }) => folder))
   for (const file of readdirSync(runtimeDir)) {
     const path = join(runtimeDir, file)
     if (!/^process-|\.mutex-[\da-f-]{36}$/.test(file) || known.has(path)) continue

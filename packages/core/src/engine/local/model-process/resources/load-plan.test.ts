@@ -1,16 +1,19 @@
 import type { GgufInsights } from 'node-llama-cpp'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { type MemoryEnvironment, planMemory } from './load-plan.ts'
-import type { MemoryNeed } from './memory-estimate.ts'
+import type { MachineMemory } from './machine-memory.ts'
 
 const config: ProcessConfig = {
+  packageVersion: '',
   runtimeDir: '',
   name: '',
   folder: '',
   modelPath: '/m.gguf',
   modelName: 'm:latest',
   fingerprint: 'fp_1',
+  libraryVersion: '',
+  cards: {},
   threads: 1,
   tuneThreads: false,
   contextSize: 1_000,
@@ -24,6 +27,7 @@ const mb = 1_000_000
 const insights = (parts: object = {}): GgufInsights =>
   ({
     trainContextSize: 8_192,
+    totalLayers: 33,
     flashAttentionSupported: true,
     ggufFileInfo: { architectureMetadata: { attention: { head_count: 8 }, embedding_length: 512 } },
     configurationResolver: { resolveModelGpuLayersV2: async () => ({ gpuLayers: 0 }) },
@@ -34,10 +38,16 @@ const insights = (parts: object = {}): GgufInsights =>
     }),
     ...parts,
   }) as unknown as GgufInsights
-const space = (free: number, total = 1_000_000): MemoryEnvironment => ({
-  reserve: async () => ({ free: free * mb, total: total * mb }),
-  waitForMemory: async () => false,
+/** Memory without a graphics card. */
+const ramOf = (free: number, total: number): MachineMemory => ({
+  ram: { free: free * mb, total: total * mb },
   vram: { free: 0, total: 0 },
+})
+const space = (free: number, total = 1_000_000): MemoryEnvironment => ({
+  reserve: async () => ramOf(free, total),
+  readVram: async () => ({ free: 0, total: 0 }),
+  waitForMemory: async () => false,
+  waitForVramLoads: async () => false,
   chunkSizes: { cpu: 64, gpu: 512 },
   cacheTypes: { f16: 1, q8_0: 8, q4_0: 2 },
 })
@@ -152,61 +162,207 @@ test.each<[what: string, type: string, parts: object]>([
   expect(plan.notes).toHaveLength(kvCacheType === 'f16' ? 1 : 0)
 })
 
-const onCard = (
-  need: (parallel: number) => MemoryNeed,
-  resolve: () => Promise<{ gpuLayers: number }>,
-): GgufInsights =>
-  insights({
-    configurationResolver: { resolveModelGpuLayersV2: resolve },
-    estimateModelResourceRequirementsV2: async () => ({ cpuRam: 0, gpuVram: 0 }),
-    estimateContextResourceRequirementsV2: async ({ sequences }: { sequences: number }) => {
-      const { ram, vram } = need(sequences)
-      return { cpuRam: ram, gpuVram: vram }
+/** A model with 33 layers of 2 MB, and 10 MB for each sequence, on a card or in RAM. */
+const onCard = (): GgufInsights => {
+  const share = (layers: number, bytes: number) => ({
+    cpuRam: (1 - layers / 33) * bytes + mb,
+    gpuVram: (layers / 33) * bytes,
+  })
+  return insights({
+    configurationResolver: {
+      resolveModelGpuLayersV2: async (
+        _wanted: object,
+        { getVramState }: { getVramState: () => Promise<{ free: number }> },
+      ) => {
+        const { free } = await getVramState()
+        const gpuLayers = Math.min(33, Math.floor((free / (106 * mb)) * 33))
+        if (gpuLayers === 0) throw new Error('Not enough VRAM')
+        return { gpuLayers }
+      },
     },
+    estimateModelResourceRequirementsV2: async ({ gpuLayers }: { gpuLayers: number }) =>
+      share(gpuLayers, 66 * mb),
+    estimateContextResourceRequirementsV2: async ({
+      sequences,
+      modelGpuLayers,
+    }: {
+      sequences: number
+      modelGpuLayers: number
+    }) => share(modelGpuLayers, sequences * 10 * mb),
   })
+}
 
-test("a graphics card's memory limits the number of sequences, too", async () => {
-  const card = onCard(
-    (parallel) => ({ ram: mb, vram: parallel * 10 * mb }),
-    async () => ({ gpuLayers: 33 }),
-  )
-  const withCard = (free: number): MemoryEnvironment => ({
+/** A machine with a card. `waitFor*` free its memory, if other processes hold some. */
+function withCard(free: number, { total = 1_000, idle = 0, loading = 0, busy = 0 } = {}) {
+  const asked: number[] = []
+  const waits: string[] = []
+  const waitFor = (what: string, freed: number) => async (): Promise<boolean> => {
+    waits.push(what)
+    free += freed
+    return freed > 0
+  }
+  const environment: MemoryEnvironment = {
     ...space(1_000),
-    vram: { free: free * mb, total: 64 * mb },
+    reserve: async ({ vram }) => {
+      asked.push(Math.round(vram / mb))
+      if (vram > free * mb) {
+        free += idle
+        idle = 0
+      }
+      return { ...ramOf(1_000, 1_000), vram: { free: free * mb, total: total * mb } }
+    },
+    waitForVramLoads: async () => {
+      const freed = loading
+      loading = 0
+      return waitFor('loads', freed)()
+    },
+    waitForMemory: async () => {
+      const freed = busy
+      busy = 0
+      return waitFor('memory', freed)()
+    },
+  }
+  return { environment, asked, waits }
+}
+
+describe('on a graphics card', () => {
+  test('all layers and sequences are planned, and their memory is reserved', async () => {
+    const { environment, asked } = withCard(200)
+
+    const plan = await planMemory(config, onCard(), environment)
+
+    expect(plan).toMatchObject({ parallel: 4, gpuLayers: 33, chunkSize: 512, chunksAtOnce: 1 })
+    expect(plan.need.vram).toBeCloseTo(106 * mb)
+    expect(asked).toEqual([0, 106])
   })
 
-  expect(await planMemory(config, card, withCard(30))).toMatchObject({
-    parallel: 2,
-    gpuLayers: 33,
-    chunkSize: 512,
-    chunksAtOnce: 1,
-    batchSize: 512,
+  test('all layers come before all sequences', async () => {
+    // The library is asked for layers beside the contexts of all sequences.
+    const cautious = onCard()
+    Object.assign(cautious.configurationResolver, {
+      resolveModelGpuLayersV2: async () => ({ gpuLayers: 20 }),
+    })
+    const { environment } = withCard(90)
+
+    const plan = await planMemory(config, cautious, environment)
+
+    expect(plan).toMatchObject({ gpuLayers: 33, parallel: 1 })
   })
-  await expect(planMemory(config, card, withCard(9))).rejects.toMatchObject({
-    code: 'overloaded',
-    message: expect.stringContaining("of a graphics card's memory"),
+
+  test('if the library cannot estimate, `auto` uses the layers that it suggests', async () => {
+    const odd = onCard()
+    odd.estimateModelResourceRequirementsV2 = () => Promise.reject(new Error('Invalid type or block size'))
+
+    expect(await planMemory(config, odd, withCard(90).environment)).toMatchObject({ gpuLayers: 28 })
+  })
+
+  test('for a model that does not fit beside a busy one, idle models are evicted for a part of its layers', async () => {
+    const { environment, asked } = withCard(20, { total: 100, idle: 40 })
+    const accepted: (boolean | undefined)[] = []
+    const reserve: MemoryEnvironment['reserve'] = (need, readVram) => {
+      accepted.push(need.acceptsLessVram)
+      return environment.reserve(need, readVram)
+    }
+
+    expect(await planMemory(config, onCard(), { ...environment, reserve })).toMatchObject({ gpuLayers: 18 })
+
+    expect(asked.slice(0, 2)).toEqual([0, 76])
+    expect(accepted.slice(0, 2)).toEqual([undefined, true])
+  })
+
+  test('its memory limits the number of sequences, too', async () => {
+    const { environment } = withCard(110)
+
+    expect(await planMemory(config, onCard(), environment)).toMatchObject({ parallel: 2, gpuLayers: 33 })
+  })
+
+  test('idle models are evicted for all layers and sequences, before fewer layers are planned', async () => {
+    const { environment, asked, waits } = withCard(20, { idle: 200 })
+
+    expect(await planMemory(config, onCard(), environment)).toMatchObject({ parallel: 4, gpuLayers: 33 })
+    expect(asked).toEqual([0, 133, 106])
+    expect(waits).toEqual([])
+  })
+
+  test('with `auto`, another load is waited for, but busy models are not', async () => {
+    const loading = withCard(20, { loading: 200 })
+    const busy = withCard(30, { busy: 200 })
+
+    expect(await planMemory(config, onCard(), loading.environment)).toMatchObject({ gpuLayers: 33 })
+    expect(loading.waits).toEqual(['loads'])
+    const plan = await planMemory(config, onCard(), busy.environment)
+    expect(plan.gpuLayers).toBe(9)
+    expect(busy.waits).toEqual(['loads'])
+  })
+
+  test('with `auto` and no room for a layer, the model is planned for the CPU', async () => {
+    const { environment } = withCard(1)
+
+    const plan = await planMemory(config, onCard(), environment)
+
+    expect(plan).toMatchObject({ gpuLayers: 0, parallel: 4, chunkSize: 64, need: { vram: 0 } })
+  })
+
+  test('for a model that is larger than the card, idle models are evicted', async () => {
+    const { environment, asked } = withCard(20, { total: 60, idle: 40 })
+
+    expect(await planMemory(config, onCard(), environment)).toMatchObject({ gpuLayers: 18 })
+    expect(asked[1]).toBe(60)
+  })
+
+  test('a number of layers or `max` waits for busy models, and is an error if it does not fit', async () => {
+    const busy = withCard(20, { busy: 200 })
+    const plan = await planMemory({ ...config, gpuLayers: 'max' }, onCard(), busy.environment)
+    expect(plan.gpuLayers).toBe(33)
+    expect(busy.waits).toEqual(['memory'])
+
+    const full = withCard(20)
+    await expect(planMemory({ ...config, gpuLayers: 33 }, onCard(), full.environment)).rejects.toMatchObject({
+      code: 'overloaded',
+      message: expect.stringContaining("needs at least 0.076 GB of a graphics card's memory, and 0.02 GB"),
+    })
+    const small = withCard(20, { total: 50 })
+    await expect(
+      planMemory({ ...config, gpuLayers: 'max' }, onCard(), small.environment),
+    ).rejects.toMatchObject({ code: 'invalid_request', message: expect.stringContaining('has 0.05 GB') })
+  })
+
+  test('a number of layers is at most that of the model', async () => {
+    const few = await planMemory({ ...config, gpuLayers: 5 }, onCard(), withCard(500).environment)
+    const many = await planMemory({ ...config, gpuLayers: 99 }, onCard(), withCard(500).environment)
+
+    expect([few.gpuLayers, many.gpuLayers]).toEqual([5, 33])
   })
 })
 
-test('with `auto`, no layers are on the GPU if none fits, but a number that does not fit is an error', async () => {
-  const full = onCard(
-    () => ({ ram: mb, vram: 0 }),
-    () => Promise.reject(new Error('Not enough VRAM')),
-  )
+test('memory that another process takes between the measurement and the reservation is not planned', async () => {
+  const asked: number[] = []
+  const reserve: MemoryEnvironment['reserve'] = async ({ ram }) => {
+    asked.push(ram / mb)
+    return ramOf(asked.length > 1 ? 120 : 1_000, 1_000)
+  }
 
-  expect((await planMemory(config, full, space(1_000))).gpuLayers).toBe(0)
-  await expect(planMemory({ ...config, gpuLayers: 'max' }, full, space(1_000))).rejects.toThrow(
-    'Not enough VRAM',
-  )
+  const plan = await planMemory(config, insights(), { ...space(0), reserve })
+
+  expect(plan.parallel).toBe(1)
+  expect(asked).toEqual([0, 140, 0, 175, 110])
+})
+
+test('a plan is given up if its memory is taken each time', async () => {
+  const reserve: MemoryEnvironment['reserve'] = async ({ ram }) => ramOf(ram === 0 ? 1_000 : 10, 1_000)
+
+  await expect(planMemory(config, insights(), { ...space(0), reserve })).rejects.toMatchObject({
+    code: 'overloaded',
+  })
 })
 
 test('memory is freed for all wanted sequences or for one, and then reserved', async () => {
   const asked: number[] = []
   let free = 60
-  const reserve: MemoryEnvironment['reserve'] = async (bytes) => {
-    asked.push(bytes / mb)
-    if (bytes > free * mb) free = Math.min(120, bytes / mb)
-    return { free: free * mb, total: 170 * mb }
+  const reserve: MemoryEnvironment['reserve'] = async ({ ram }) => {
+    asked.push(ram / mb)
+    if (ram > free * mb) free = Math.min(120, ram / mb)
+    return ramOf(free, 170)
   }
 
   const plan = await planMemory(config, insights(), { ...space(0), reserve })
@@ -218,9 +374,9 @@ test('memory is freed for all wanted sequences or for one, and then reserved', a
 
 test('no memory is freed for a model that exceeds the machine', async () => {
   const asked: number[] = []
-  const reserve: MemoryEnvironment['reserve'] = async (bytes) => {
-    asked.push(bytes)
-    return { free: 50 * mb, total: 100 * mb }
+  const reserve: MemoryEnvironment['reserve'] = async ({ ram }) => {
+    asked.push(ram)
+    return ramOf(50, 100)
   }
 
   await expect(planMemory(config, insights(), { ...space(0), reserve })).rejects.toMatchObject({
@@ -234,9 +390,9 @@ test('waits for other processes if not even one sequence fits, and then uses the
   const asked: number[] = []
   const others: MemoryEnvironment = {
     ...space(0),
-    reserve: async (bytes) => {
-      asked.push(bytes / mb)
-      return { free: free * mb, total: 1_000 * mb }
+    reserve: async ({ ram }) => {
+      asked.push(ram / mb)
+      return ramOf(free, 1_000)
     },
     waitForMemory: async () => {
       free += 50
@@ -247,7 +403,7 @@ test('waits for other processes if not even one sequence fits, and then uses the
   const plan = await planMemory(config, insights(), others)
 
   expect(plan.parallel).toBe(2)
-  expect(asked).toEqual([0, 175, 110, 175, 110, 175, 120])
+  expect(asked).toEqual([0, 175, 110, 0, 175, 110, 0, 175, 120])
 })
 
 test('does not wait for a model that exceeds the machine', async () => {

@@ -5,9 +5,15 @@
 import type { GgufInsights } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
+import { formatGb } from './gpu-placement.ts'
 import { batchSizeOf, type LoadSettings, type LoadTarget, resolveLoadSettings } from './load-settings.ts'
-import type { MemorySpace } from './machine-memory.ts'
-import { estimateMemory, type MemoryNeed } from './memory-estimate.ts'
+import type { MachineMemory, MemorySpace, VramReader } from './machine-memory.ts'
+import {
+  estimateMemory,
+  type MemoryEstimate,
+  type MemoryNeed,
+  type MemoryRequest,
+} from './memory-estimate.ts'
 
 export interface LoadPlan
   extends Pick<
@@ -25,46 +31,52 @@ export interface LoadPlan
    * again.
    */
   readonly mappedBytes: number
+  /** Memory of graphics cards when the layers were chosen. */
+  readonly vram: MemorySpace
   /** Settings that could not be met, for the app's log. */
   readonly notes: readonly string[]
 }
 
-/** Manages RAM, which all model processes of the machine share. */
+/** Manages memory, which all model processes of the machine share. */
 export interface MemoryBroker {
   /**
-   * Reserves bytes for this model and replaces its earlier reservation. If too little is free, frees memory
-   * as far as possible.
+   * Reserves memory for this model and replaces its earlier reservation. If too little is free, frees memory
+   * as far as possible. Reserves nothing if that is not enough.
    */
-  readonly reserve: (bytes: number) => Promise<MemorySpace>
+  readonly reserve: (need: MemoryRequest, readVram: VramReader) => Promise<MachineMemory>
   /**
    * Drops the reservation and waits until more memory may be free. Returns `false` if none was freed in time.
    */
   readonly waitForMemory: () => Promise<boolean>
+  /** Like `waitForMemory`, but waits only for loads of other models on the graphics cards. */
+  readonly waitForVramLoads: () => Promise<boolean>
 }
 
-export interface MemoryEnvironment extends MemoryBroker, LoadTarget {}
+export interface MemoryEnvironment extends MemoryBroker, LoadTarget {
+  readonly readVram: VramReader
+}
 
 /** Share of the free memory that a model with several sequences may use. The rest is for other programs. */
 const usableShare = 0.8
 /** Time after which clients should retry, since other processes may have freed memory by then. */
 const retryAfterMs = 10_000
+/** How often a plan may fail because another program has taken the memory since it was measured. */
+const maxLostPlans = 5
+const noNeed: MemoryNeed = { ram: 0, vram: 0 }
 
 /**
- * Plans fewer sequences if memory is short, but never a smaller context. Waits for busy processes if not even
- * one sequence fits. Throws an `LlmError`: `overloaded` when the wait times out, `invalid_request` if the
- * machine is too small.
+ * Plans fewer sequences if memory is short, but never a smaller context. With `gpuLayers: 'auto'`, plans fewer
+ * layers on graphics cards. Waits for busy processes if not even one sequence fits. Throws an `LlmError`:
+ * `overloaded` when the wait times out, `invalid_request` if the machine is too small.
  */
 export async function planMemory(
   config: ProcessConfig,
   insights: GgufInsights,
   environment: MemoryEnvironment,
 ): Promise<LoadPlan> {
-  const settings = await resolveLoadSettings(config, insights, environment)
-  const fit = new ParallelFit(config.modelName, insights, settings, environment)
-  const parallel = await fit.findParallel()
-  const { mapped, ...need } = await fit.estimate(parallel)
-  await environment.reserve(need.ram)
+  const { settings, parallel, estimate, vram } = await new MemoryPlanner(config, insights, environment).plan()
   const { contextSize, chunkSize, chunksAtOnce, gpuLayers, flashAttention, kvCacheType } = settings
+  const { mapped, ...need } = estimate
   const chosen = { contextSize, parallel, kvCacheType }
   return {
     ...chosen,
@@ -75,71 +87,148 @@ export async function planMemory(
     flashAttention,
     need,
     mappedBytes: mapped,
+    vram,
     notes: settings.isPooling ? [] : describeDifferences(config, chosen),
   }
 }
 
-/** Finds the number of sequences that memory has room for. */
-class ParallelFit {
-  readonly #modelName: string
-  readonly #insights: GgufInsights
-  readonly #settings: LoadSettings
-  readonly #environment: MemoryEnvironment
-  #ram: MemorySpace = { free: 0, total: 0 }
+/** A choice of settings whose memory is reserved. */
+interface ReservedFit {
+  readonly settings: LoadSettings
+  readonly parallel: number
+  readonly estimate: MemoryEstimate
+  readonly vram: MemorySpace
+}
 
-  constructor(
-    modelName: string,
-    insights: GgufInsights,
-    settings: LoadSettings,
-    environment: MemoryEnvironment,
-  ) {
-    this.#modelName = modelName
+/** Finds the number of layers on graphics cards and of sequences that memory has room for. */
+class MemoryPlanner {
+  readonly #config: ProcessConfig
+  readonly #insights: GgufInsights
+  readonly #environment: MemoryEnvironment
+  /** Memory at the last reservation. */
+  #memory: MachineMemory = { ram: { free: 0, total: 0 }, vram: { free: 0, total: 0 } }
+
+  constructor(config: ProcessConfig, insights: GgufInsights, environment: MemoryEnvironment) {
+    this.#config = config
     this.#insights = insights
-    this.#settings = settings
     this.#environment = environment
   }
 
-  async findParallel(): Promise<number> {
-    const { wantedParallel } = this.#settings
-    this.#ram = await this.#environment.reserve(0)
-    if (await this.#canFit(wantedParallel)) return wantedParallel
-    for (;;) {
-      const parallel = await this.#makeRoom()
-      if (parallel > 0) return parallel
-      const single = await this.estimate(1)
-      const mayFit = single.ram > this.#ram.free && single.ram <= this.#ram.total
-      if (!mayFit || !(await this.#environment.waitForMemory())) throw this.#modelTooLarge(single)
+  async plan(): Promise<ReservedFit> {
+    for (let lost = 0; ; lost++) {
+      const { settings, parallel, vram } = await this.#choose()
+      const estimate = await this.#estimate(settings, parallel)
+      await this.#reserve(estimate)
+      if (!this.#isShort(estimate)) return { settings, parallel, estimate, vram }
+      if (lost === maxLostPlans) throw this.#modelTooLarge(settings, estimate)
     }
   }
 
-  estimate(parallel: number): ReturnType<typeof estimateMemory> {
-    return estimateMemory(this.#insights, this.#settings, parallel, this.#ram.free)
+  /** Chooses settings that fit into memory. Waits for busy processes if not even one sequence fits. */
+  async #choose(): Promise<Omit<ReservedFit, 'estimate'>> {
+    for (;;) {
+      await this.#reserve(noNeed)
+      const layers = await this.#chooseLayers()
+      const { vram } = this.#memory
+      const settings = await this.#resolveSettings(layers)
+      const parallel = await this.#findParallel(settings)
+      if (parallel > 0) return { settings, parallel, vram }
+      if (!(await this.#waitForMemory(settings)))
+        throw this.#modelTooLarge(settings, await this.#estimate(settings, 1))
+    }
+  }
+
+  /** Returns `max` for `auto` if all layers fit on the graphics cards. They come before all wanted sequences. */
+  async #chooseLayers(): Promise<ProcessConfig['gpuLayers']> {
+    const { gpuLayers } = this.#config
+    if (gpuLayers !== 'auto' || this.#memory.vram.total === 0) return gpuLayers
+    const settings = await this.#resolveSettings('max')
+    const { vram } = await this.#estimate(settings, 1)
+    // The library cannot estimate this model.
+    if (vram === 0) return gpuLayers
+    await this.#makeVramRoom(settings)
+    return vram <= this.#memory.vram.free ? 'max' : gpuLayers
+  }
+
+  /**
+   * Tries to free memory of graphics cards for all layers, with all wanted sequences or at least one, else for some
+   * layers. Waits for other loads, since they may end with less memory than they have reserved. Does not wait for
+   * busy models.
+   */
+  async #makeVramRoom(settings: LoadSettings): Promise<void> {
+    const { total } = this.#memory.vram
+    const wanted = (await this.#estimate(settings, settings.wantedParallel)).vram / usableShare
+    const single = (await this.#estimate(settings, 1)).vram
+    const requests: readonly MemoryRequest[] = [
+      ...(wanted <= total ? [{ ram: 0, vram: wanted }] : []),
+      { ram: 0, vram: Math.min(single, total), acceptsLessVram: true },
+    ]
+    for (;;) {
+      for (const one of requests) if (one.vram > this.#memory.vram.free) await this.#reserve(one)
+      if (single <= this.#memory.vram.free || !(await this.#environment.waitForVramLoads())) return
+      await this.#reserve(noNeed)
+    }
+  }
+
+  /** Returns the number of sequences that fit, or 0. */
+  async #findParallel(settings: LoadSettings): Promise<number> {
+    const { wantedParallel } = settings
+    if (await this.#canFit(settings, wantedParallel)) return wantedParallel
+    await this.#makeRoom(settings)
+    return findGreatest(wantedParallel, (parallel) => this.#canFit(settings, parallel))
   }
 
   /**
    * Tries to free memory for all wanted sequences, then at least for one. Does not try to free more than the
-   * machine has. Returns the number of sequences that fit.
+   * machine has.
    */
-  async #makeRoom(): Promise<number> {
-    const { wantedParallel } = this.#settings
-    const needs = [(await this.estimate(wantedParallel)).ram / usableShare, (await this.estimate(1)).ram]
-    for (const bytes of needs)
-      if (bytes > this.#ram.free && bytes <= this.#ram.total)
-        this.#ram = await this.#environment.reserve(bytes)
-    return findGreatest(wantedParallel, (parallel) => this.#canFit(parallel))
+  async #makeRoom(settings: LoadSettings): Promise<void> {
+    const { ram, vram } = await this.#estimate(settings, settings.wantedParallel)
+    const wanted = { ram: ram / usableShare, vram: vram / usableShare }
+    for (const need of [wanted, await this.#estimate(settings, 1)])
+      if (this.#isShort(need) && this.#canEverFit(need)) await this.#reserve(need)
   }
 
-  async #canFit(parallel: number): Promise<boolean> {
-    const need = await this.estimate(parallel)
+  /** Returns `false` if the model is too large for this machine, or if no memory was freed in time. */
+  async #waitForMemory(settings: LoadSettings): Promise<boolean> {
+    const single = await this.#estimate(settings, 1)
+    return this.#isShort(single) && this.#canEverFit(single) && (await this.#environment.waitForMemory())
+  }
+
+  async #canFit(settings: LoadSettings, parallel: number): Promise<boolean> {
+    const { ram, vram } = await this.#estimate(settings, parallel)
     const share = parallel > 1 ? usableShare : 1
-    return need.ram <= this.#ram.free * share && need.vram <= this.#environment.vram.free * share
+    return ram <= this.#memory.ram.free * share && vram <= this.#memory.vram.free * share
   }
 
-  #modelTooLarge(need: MemoryNeed): LlmError {
-    const isVramShort = need.ram <= this.#ram.free
-    const [bytes, { free, total }] = isVramShort ? [need.vram, this.#environment.vram] : [need.ram, this.#ram]
+  #isShort({ ram, vram }: MemoryNeed): boolean {
+    return ram > this.#memory.ram.free || vram > this.#memory.vram.free
+  }
+
+  /** Whether the machine has this memory when no other program uses it. */
+  #canEverFit({ ram, vram }: MemoryNeed): boolean {
+    return ram <= this.#memory.ram.total && vram <= this.#memory.vram.total
+  }
+
+  async #reserve({ ram, vram, acceptsLessVram }: MemoryRequest): Promise<void> {
+    const request = { ram, vram, ...(acceptsLessVram && { acceptsLessVram }) }
+    this.#memory = await this.#environment.reserve(request, this.#environment.readVram)
+  }
+
+  #resolveSettings(layers: ProcessConfig['gpuLayers']): Promise<LoadSettings> {
+    return resolveLoadSettings(this.#config, this.#insights, this.#environment, this.#memory.vram, layers)
+  }
+
+  #estimate(settings: LoadSettings, parallel: number): Promise<MemoryEstimate> {
+    return estimateMemory(this.#insights, settings, parallel, this.#memory.ram.free)
+  }
+
+  #modelTooLarge({ contextSize }: LoadSettings, need: MemoryNeed): LlmError {
+    const isVramShort = need.ram <= this.#memory.ram.free
     const kind = isVramShort ? "a graphics card's memory" : 'memory'
-    const needs = `The model "${this.#modelName}" with a context of ${this.#settings.contextSize} tokens needs at least ${formatGb(bytes)} of ${kind}`
+    const bytes = isVramShort ? need.vram : need.ram
+    const { free, total } = isVramShort ? this.#memory.vram : this.#memory.ram
+    const needs = `The model "${this.#config.modelName}" with a context of ${contextSize} tokens needs at least ${formatGb(bytes)} of ${kind}`
     return bytes > total
       ? new LlmError('invalid_request', `${needs}, and this machine has ${formatGb(total)}.`, {
           param: 'model',
@@ -173,5 +262,3 @@ async function findGreatest(wanted: number, canFit: (count: number) => Promise<b
   }
   return fitting
 }
-
-const formatGb = (bytes: number): string => `${Number((bytes / 1e9).toPrecision(2))} GB`

@@ -21,7 +21,6 @@ export interface LoadSettings {
 }
 
 export interface LoadTarget {
-  readonly vram: MemorySpace
   /** Largest chunk size: with all layers on the CPU, and with layers on a GPU. */
   readonly chunkSizes: { readonly cpu: number; readonly gpu: number }
   readonly cacheTypes: Readonly<Record<ProcessConfig['kvCacheType'], GgmlType>>
@@ -30,18 +29,27 @@ export interface LoadTarget {
 /** Block length of quantized data types, in values. */
 const blockSize = 32
 
+/**
+ * @param vram memory of the graphics cards that this model may use
+ * @param wantedLayers replaces `gpuLayers` of the config
+ */
 export async function resolveLoadSettings(
   config: ProcessConfig,
   insights: GgufInsights,
-  { vram, chunkSizes, cacheTypes }: LoadTarget,
+  { chunkSizes, cacheTypes }: LoadTarget,
+  vram: MemorySpace,
+  wantedLayers: ProcessConfig['gpuLayers'],
 ): Promise<LoadSettings> {
   const contextSize = Math.min(config.contextSize, insights.trainContextSize || config.contextSize)
   const flashAttention = insights.flashAttentionSupported && (config.flashAttention ?? 'auto')
   const isPooling = detectModelTask(insights) !== 'generate'
   const kvCacheType = !isPooling && canQuantize(insights) ? config.kvCacheType : 'f16'
   const ggmlType = cacheTypes[kvCacheType]
-  const gpuLayers = await resolveGpuLayers(config, insights, contextSize, flashAttention, ggmlType)
-  const isOnGpu = gpuLayers > 0 && vram.total > 0
+  const gpuLayers =
+    wantedLayers === 'auto'
+      ? await fitGpuLayers(config, insights, vram, { contextSize, flashAttention, ggmlType })
+      : countGpuLayers(wantedLayers, insights, vram)
+  const isOnGpu = gpuLayers > 0
   return {
     contextSize,
     isPooling,
@@ -80,26 +88,40 @@ function canQuantize({
   return flashAttentionSupported && key_length % blockSize === 0 && value_length % blockSize === 0
 }
 
-/**
- * Returns the number of layers on the GPU. With `auto`, this is the number that fits, or 0. Rejects with the
- * library's error if a requested number does not fit.
- */
-async function resolveGpuLayers(
-  { gpuLayers, parallel }: ProcessConfig,
+/** Number of layers that the settings ask for. `auto` asks for all of them. */
+export function countGpuLayers(
+  wanted: ProcessConfig['gpuLayers'],
+  { totalLayers }: Pick<GgufInsights, 'totalLayers'>,
+  vram: MemorySpace,
+): number {
+  if (vram.total === 0) return 0
+  return typeof wanted === 'number' ? Math.min(wanted, totalLayers) : totalLayers
+}
+
+/** Returns the number of layers that fit on the graphics cards, or 0. */
+async function fitGpuLayers(
+  { parallel }: ProcessConfig,
   { configurationResolver }: GgufInsights,
-  contextSize: number,
-  flashAttention: boolean | 'auto',
-  ggmlType: GgmlType,
+  vram: MemorySpace,
+  {
+    contextSize,
+    flashAttention,
+    ggmlType,
+  }: Pick<LoadSettings, 'contextSize' | 'flashAttention' | 'ggmlType'>,
 ): Promise<number> {
-  const wanted = gpuLayers === 'auto' ? { fitContext: { contextSize: contextSize * parallel } } : gpuLayers
-  const resolved = configurationResolver.resolveModelGpuLayersV2(wanted, {
-    defaultContextFlashAttention: flashAttention,
-    defaultContextKvCacheKeyType: ggmlType,
-    defaultContextKvCacheValueType: ggmlType,
-  })
-  if (gpuLayers !== 'auto') return (await resolved).gpuLayers
-  return resolved.then(
-    (found) => found.gpuLayers,
-    () => 0,
-  )
+  if (vram.total === 0) return 0
+  try {
+    const { gpuLayers } = await configurationResolver.resolveModelGpuLayersV2(
+      { fitContext: { contextSize: contextSize * parallel } },
+      {
+        getVramState: async () => vram,
+        defaultContextFlashAttention: flashAttention,
+        defaultContextKvCacheKeyType: ggmlType,
+        defaultContextKvCacheValueType: ggmlType,
+      },
+    )
+    return gpuLayers
+  } catch {
+    return 0
+  }
 }

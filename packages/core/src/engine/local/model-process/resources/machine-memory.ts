@@ -8,6 +8,16 @@ export interface MemorySpace {
   readonly total: number
 }
 
+/** Memory of the machine and of its graphics cards. */
+export interface MachineMemory {
+  readonly ram: MemorySpace
+  /** All 0 without a card. */
+  readonly vram: MemorySpace
+}
+
+/** Reads the memory of the graphics cards. Their total is 0 without a card. */
+export type VramReader = () => Promise<MemorySpace>
+
 /**
  * Reads the memory that a process can use, within the limit of its container. The page cache counts as free,
  * since weights are mapped files.

@@ -7,7 +7,12 @@ export interface MemoryNeed {
   readonly vram: number
 }
 
-interface MemoryEstimate extends MemoryNeed {
+export interface MemoryRequest extends MemoryNeed {
+  /** Whether less memory of graphics cards is useful, too. */
+  readonly acceptsLessVram?: boolean
+}
+
+export interface MemoryEstimate extends MemoryNeed {
   /** Part of `ram` that is mapped from the model file, in bytes. */
   readonly mapped: number
 }

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
+
+const libraryName = 'node-llama-cpp'
+
+/**
+ * Returns the version of node-llama-cpp that model processes load, or an empty string if it is not installed.
+ * Reads its manifest only, since its native code never runs in the app.
+ * @param processFile entry file of model processes
+ */
+export function readLibraryVersion(processFile: string): string {
+  try {
+    let folder = dirname(createRequire(resolve(processFile)).resolve(libraryName))
+    for (; folder !== dirname(folder); folder = dirname(folder)) {
+      const { name, version } = readManifest(folder)
+      if (name === libraryName) return String(version)
+    }
+  } catch {} // Not installed. The model process reports this.
+  return ''
+}
+
+function readManifest(folder: string): { readonly name?: unknown; readonly version?: unknown } {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  } catch {
+    return {}
+  }
+}
