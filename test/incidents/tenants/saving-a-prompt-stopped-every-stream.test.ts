@@ -111,16 +111,32 @@ async function besideStreams(callback: () => Promise<void>): Promise<void> {
   await model.runner.whenIdle()
 }
 
-const longText = (index: number): string => `${index} ${'word '.repeat(stateTokens)}`
-const askAll = (textOf: (index: number) => string, tenant: string, maxTokens: number) =>
+const indexes = Array.from({ length: stateCount }, (_, index) => index)
+const askLong = (maxTokens: number) =>
   Promise.all(
-    Array.from({ length: stateCount }, (_, index) =>
-      ask(textOf(index), { tenant: `${tenant} ${index}`, maxTokens }),
+    indexes.map((index) =>
+      ask(`${index} ${'word '.repeat(stateTokens)}`, { tenant: `long ${index}`, maxTokens }),
     ),
   )
 
+/** Takes the slots of all long prompts, each by another short one. */
+async function displaceAll(): Promise<void> {
+  const leaving = new AbortController()
+  const begun = new Set<number>()
+  await Promise.all(
+    indexes.map((index) =>
+      ask(`Short ${index}`, {
+        ...{ tenant: `short ${index}`, maxTokens: 4_000, signal: leaving.signal },
+        onText: () => {
+          if (begun.add(index).size === stateCount) leaving.abort()
+        },
+      }),
+    ),
+  )
+}
+
 test('eight prompts whose states are saved and loaded stop four streams for one of them at a time', async () => {
-  const ends = await askAll(longText, 'long', 1)
+  const ends = await askLong(1)
   for (const end of ends)
     expect(end).toMatchObject({ usage: { inputTokens: expect.closeTo(stateTokens, -2.5) } })
   let reused: readonly GenerateEvent[] = []
@@ -128,8 +144,8 @@ test('eight prompts whose states are saved and loaded stop four streams for one 
 
   await besideStreams(async () => {
     order.length = 0
-    await askAll((index) => `Short ${index}`, 'short', 40)
-    reused = await askAll(longText, 'long', 40)
+    await displaceAll()
+    reused = await askLong(40)
     observed = [...order]
   })
 

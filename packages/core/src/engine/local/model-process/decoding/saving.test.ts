@@ -145,6 +145,20 @@ test('streams decode between the loads of saved states', async () => {
   expect(longestRun(order)).toBe(1)
 })
 
+test('streams decode between the save of a displaced state and the load of the state that replaces it', async () => {
+  const { order, run, beside } = createWorld()
+  await beside(async () => {
+    await askFour(run, 'ann', 60)
+    await askFour(run, 'ben', 60)
+    order.length = 0
+    await askFour(run, 'ann', 60)
+  })
+
+  expect(order.filter((one) => one === 'save')).toHaveLength(4)
+  expect(order.filter((one) => one === 'load')).toHaveLength(4)
+  expect(longestRun(order)).toBe(1)
+})
+
 test('without streams, a prompt does not wait for other saves than its own', async () => {
   const { decoder, order, run } = createWorld()
   const breakpoints = [{ length: 9, lifetime: '5m' }] as const

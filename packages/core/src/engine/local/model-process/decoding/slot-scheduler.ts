@@ -198,10 +198,13 @@ export class SlotScheduler {
     }
   }
 
+  /** Starts the prompt, or frees a slot for it. Returns `false` if it has to wait for a slot. */
   async #tryStart(next: QueuedPrompt): Promise<boolean> {
     const free = this.#acquire(next)
     const acquired = free ?? ((await this.#preempt(next)) ? this.#acquire(next) : undefined)
     if (!acquired) return false
+    const isLoaded = next.suspended?.state !== undefined || acquired.snapshot !== undefined
+    if (isLoaded && (await this.#cache.saveAndRelease(acquired))) return true
     this.#queue.splice(this.#queue.indexOf(next), 1)
     await this.#start(next, acquired)
     if (!free && hasOutput(next)) this.#switchedAt = performance.now()

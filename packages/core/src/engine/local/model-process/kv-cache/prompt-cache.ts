@@ -198,16 +198,25 @@ export class PromptCache {
   /** Deletes the states of a tenant in free slots and in files, and returns their number. */
   deleteTenant(tenant: string): number {
     const slots = this.#slots.freeSlotsOf(tenant)
-    for (const slot of slots) {
-      this.#empty(slot)
-      slot.tenant = undefined
-      slot.promptLength = 0
-    }
+    for (const slot of slots) this.#forget(slot)
     return slots.length + (this.#snapshots?.deleteTenant(tenant) ?? 0)
   }
 
   release(slot: Slot): void {
     this.#slots.release(slot)
+  }
+
+  /**
+   * Saves the state that a prompt displaces and releases the empty slot, so that other sequences decode before the
+   * prompt's own state is loaded. Returns `false`, and changes nothing, if there is nothing to save.
+   */
+  async saveAndRelease(acquired: AcquiredSlot): Promise<boolean> {
+    const { slot, snapshot } = acquired
+    if (snapshot) this.#snapshots?.touch(snapshot)
+    if (!(await this.#saveDisplaced(acquired))) return false
+    this.#forget(slot)
+    this.release(slot)
+    return true
   }
 
   /** Forgets the tokens of a slot whose state is unknown. */
@@ -272,19 +281,25 @@ export class PromptCache {
     this.#slots.restore(slot, { tokens, pieceEnds, deterministicLength })
   }
 
+  #forget(slot: Slot): void {
+    this.#empty(slot)
+    slot.tenant = undefined
+    slot.promptLength = 0
+  }
+
   #empty(slot: Slot): void {
     this.#slots.clear(slot)
     this.#decoder.truncate(slot.id, 0)
   }
 
-  /** Saves the state that another prompt displaces, unless it is cheap to evaluate again. */
-  async #saveDisplaced({ slot, matchLength, previousTenant }: SlotMatch): Promise<void> {
+  /** Saves the state that another prompt displaces, and returns `true`, unless it is cheap to evaluate again. */
+  async #saveDisplaced({ slot, matchLength, previousTenant }: SlotMatch): Promise<boolean> {
     const { chunkSize, canTruncate } = this.#decoder
     // A model that cannot truncate has saved its snapshot during prefill.
-    if (!this.#snapshots || previousTenant === undefined || !canTruncate) return
+    if (!this.#snapshots || previousTenant === undefined || !canTruncate) return false
     const length = Math.min(snapshotLength(slot.promptLength, chunkSize), slot.tokens.length)
     const isWorthSaving = (kept: number): boolean => length - kept >= worthSavingChunks * chunkSize
-    if (!isWorthSaving(matchLength)) return
+    if (!isWorthSaving(matchLength)) return false
     // The snapshot of a breakpoint near the end may be longer than `length`.
     const snapshot = this.#snapshots.findLongest({
       prompt: slot.tokens,
@@ -292,9 +307,10 @@ export class PromptCache {
       isDeterministic: false,
       pieceEnds: [],
     })
-    if (!isWorthSaving(snapshot?.tokens.length ?? 0) || !this.#decoder.truncate(slot.id, length)) return
+    if (!isWorthSaving(snapshot?.tokens.length ?? 0) || !this.#decoder.truncate(slot.id, length)) return false
     this.#slots.truncate(slot, length)
     await this.#saveSlot(slot, previousTenant, this.#snapshots)
+    return true
   }
 
   async #saveSlot(
