@@ -7,7 +7,8 @@ import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } fro
 export interface StoreOptions {
   /**
    * Registries for pulls and pushes, as `host` or `host:port`. Requests to them use https, and never go to
-   * private addresses.
+   * private addresses. If `$HTTPS_PROXY` or `$HTTP_PROXY` names a proxy, and `$NO_PROXY` no exception, the proxy
+   * resolves the names, and must refuse private addresses itself.
    *
    * @default ['registry.ollama.ai', 'hf.co', 'huggingface.co']
    */
@@ -46,6 +47,12 @@ export interface ResolvedStoreOptions {
     readonly hosts: readonly string[]
     readonly privateHosts: readonly string[]
     readonly keyFile: string
+    /** Values of `$HTTPS_PROXY`, `$HTTP_PROXY` and `$NO_PROXY`. */
+    readonly proxy: {
+      readonly https: string | undefined
+      readonly http: string | undefined
+      readonly none: string | undefined
+    }
   }
   readonly maxBytes: number
   readonly prune: boolean
@@ -65,6 +72,7 @@ export function resolveStoreOptions(
       privateHosts: checkHosts('store.privateRegistries', privateRegistries),
       // The `ollama` command uses the same key. Users register its public half with their registry accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
+      proxy: readProxies(environment),
     },
     maxBytes:
       maxBytes === undefined
@@ -72,6 +80,14 @@ export function resolveStoreOptions(
         : parseOption('store.maxBytes', () => toBytes(maxBytes)),
     prune: prune ?? !parseBoolean('$OLLAMA_NOPRUNE', trimVariable(environment.OLLAMA_NOPRUNE)),
   }
+}
+
+/** Reads the names in both cases, like most programs. */
+function readProxies(environment: NodeJS.ProcessEnv): ResolvedStoreOptions['registries']['proxy'] {
+  const read = (name: string) => environment[name.toLowerCase()] || environment[name] || undefined
+  // In a CGI program, `HTTP_PROXY` is the header `Proxy` of a client (httpoxy).
+  const http = environment.REQUEST_METHOD ? environment.http_proxy || undefined : read('HTTP_PROXY')
+  return { https: read('HTTPS_PROXY'), http, none: read('NO_PROXY') }
 }
 
 function checkHosts(option: string, value: readonly string[]): readonly string[] {

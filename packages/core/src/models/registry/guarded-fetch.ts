@@ -1,14 +1,16 @@
 /**
  * Sends HTTP requests to hosts that clients or other servers choose. Private addresses are blocked unless the
- * app's options list the host. Credentials are sent to one origin only. Headers and small bodies have size
- * limits.
+ * app's options list the host. A proxy resolves names itself, so only the addresses in URLs are checked then.
+ * Credentials are sent to one origin only. Headers and small bodies have size limits.
  */
 import { lookup as resolveName } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Agent, Dispatcher } from 'undici'
+import type { Agent, Dispatcher, ProxyAgent } from 'undici'
 import { LlmError } from '../../errors.ts'
+import { isLocalHost } from '../../http/guard.ts'
 import { isPublicAddress } from '../../http/public-address.ts'
+import { chooseProxy, type ProxySettings, proxyAuthorization } from './proxy.ts'
 
 export interface GuardedRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
@@ -35,6 +37,8 @@ export interface GuardOptions {
   readonly privateHosts: readonly string[]
   /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
+  /** @default no proxy */
+  readonly proxy?: ProxySettings
 }
 
 const maxRedirects = 10
@@ -45,13 +49,22 @@ const maxDiscardedBytes = 16 * 1024
 const idleTimeoutMs = 300_000
 const connectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
+const responseLimits = {
+  headersTimeout: idleTimeoutMs,
+  bodyTimeout: idleTimeoutMs,
+  maxHeaderSize: maxHeaderBytes,
+}
 
 export class GuardedFetch {
   readonly #privateHosts: ReadonlySet<string>
   readonly #lookup: LookupFunction
+  readonly #proxySettings: ProxySettings
+  /** By the URL of the proxy. */
+  readonly #proxyAgents = new Map<string, ProxyAgent>()
   #agents: Promise<Agents> | undefined
 
-  constructor({ privateHosts, lookup = resolveName as LookupFunction }: GuardOptions) {
+  constructor({ privateHosts, lookup = resolveName as LookupFunction, proxy = {} }: GuardOptions) {
+    this.#proxySettings = proxy
     this.#privateHosts = new Set(privateHosts.flatMap(addDefaultPorts))
     this.#lookup = lookup
   }
@@ -59,6 +72,12 @@ export class GuardedFetch {
   /** @param host host of a URL, with its port unless that is the default port of the protocol */
   isPrivateHost(host: string): boolean {
     return addDefaultPorts(host).some((one) => this.#privateHosts.has(one))
+  }
+
+  /** For messages: names the proxy of a URL, without its credentials. Empty without a proxy. */
+  describeProxy(url: URL): string {
+    const proxy = chooseProxy(url, this.#proxySettings)
+    return proxy ? `, through the proxy ${proxy.origin}` : ''
   }
 
   /**
@@ -90,11 +109,14 @@ export class GuardedFetch {
     const { credentials, signal, body } = request
     const isPrivate = canBePrivate && this.isPrivateHost(hostOf(url))
     expectAllowed(url, isPrivate, request.insecure ?? false)
+    const proxy = chooseProxy(url, this.#proxySettings)
+    if (proxy && !isPrivate && isLocalName(url)) throw requestDenied(url, privateAddress)
     const { http, unguarded, guarded } = await this.#loadAgents()
+    const direct = isPrivate ? unguarded : guarded
     const response = await http
       .request(url, {
         method,
-        dispatcher: isPrivate ? unguarded : guarded,
+        dispatcher: proxy ? this.#proxyAgent(proxy, http) : direct,
         headers: {
           ...request.headers,
           // A compressed body can grow a thousandfold when it is decompressed.
@@ -105,7 +127,7 @@ export class GuardedFetch {
         signal,
       })
       .catch((cause: unknown) => {
-        throw signal.aborted ? cause : toRequestError(method, url, cause)
+        throw signal.aborted ? cause : toRequestError(method, url, cause, this.describeProxy(url))
       })
     // An abandoned body may still emit an error. Without a listener, this error would end the process.
     response.body.on('error', () => {})
@@ -123,22 +145,38 @@ export class GuardedFetch {
     return { status: response.statusCode, header, body: response.body, url }
   }
 
+  #proxyAgent(proxy: URL, http: Agents['http']): ProxyAgent {
+    const existing = this.#proxyAgents.get(proxy.href)
+    if (existing) return existing
+    const token = proxyAuthorization(proxy)
+    const agent = new http.ProxyAgent({
+      ...responseLimits,
+      uri: proxy.origin,
+      ...(token && { token }),
+      // As curl does: `https` through a tunnel, `http` as a request with an absolute URL.
+      proxyTunnel: false,
+      proxyTls: { timeout: connectTimeoutMs },
+      clientFactory: (origin, options) =>
+        new http.Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
+    })
+    this.#proxyAgents.set(proxy.href, agent)
+    return agent
+  }
+
   /** Imports undici for the first request, since most apps never send a request. */
   #loadAgents(): Promise<Agents> {
     this.#agents ??= import('undici').then((http) => {
-      const limits = {
-        headersTimeout: idleTimeoutMs,
-        bodyTimeout: idleTimeoutMs,
-        maxHeaderSize: maxHeaderBytes,
-      }
       const guarded = guardLookup(this.#lookup)
       return {
         http,
         unguarded: new http.Agent({
-          ...limits,
+          ...responseLimits,
           connect: { timeout: connectTimeoutMs, lookup: this.#lookup },
         }),
-        guarded: new http.Agent({ ...limits, connect: { timeout: connectTimeoutMs, lookup: guarded } }),
+        guarded: new http.Agent({
+          ...responseLimits,
+          connect: { timeout: connectTimeoutMs, lookup: guarded },
+        }),
       }
     })
     return this.#agents
@@ -162,6 +200,12 @@ function expectAllowed(url: URL, isPrivate: boolean, insecure: boolean): void {
   if (url.username || url.password) throw requestDenied(url, 'the URL contains credentials')
   const host = url.hostname.replace(/^\[|\]$/g, '')
   if (!isPrivate && isIP(host) && !isPublicAddress(host)) throw requestDenied(url, privateAddress)
+}
+
+/** Whether only local networks can have this name. A proxy would resolve it there. */
+function isLocalName({ hostname }: URL): boolean {
+  const name = hostname.replace(/\.$/, '')
+  return isLocalHost(name) || (isIP(name) === 0 && !/[.:]/.test(name))
 }
 
 interface Agents {
@@ -209,11 +253,15 @@ const requestDenied = (url: URL, reason: string): LlmError =>
 export const upstreamError = (message: string, options?: ErrorOptions): LlmError =>
   new LlmError('upstream', message, {}, options)
 
-/** Omits the query of the URL, which can contain a signature. */
-function toRequestError(method: string, url: URL, cause: unknown): LlmError {
+/**
+ * Omits the query of the URL, which can contain a signature.
+ *
+ * @param route names the proxy, if there is one
+ */
+function toRequestError(method: string, url: URL, cause: unknown, route: string): LlmError {
   if (cause instanceof LlmError) return cause
   const verb = `${method.slice(0, 1)}${method.slice(1).toLowerCase()}`
-  return upstreamError(`${verb} "${url.origin}${url.pathname}": ${describeCause(cause)}`, { cause })
+  return upstreamError(`${verb} "${url.origin}${url.pathname}": ${describeCause(cause)}${route}`, { cause })
 }
 
 /** If a host has several addresses, the error is an `AggregateError` with an empty message. */

@@ -171,7 +171,9 @@ export class Registry {
   }
 
   #timeoutError(url: URL): LlmError {
-    return upstreamError(`${url.origin} did not answer within ${this.#requestTimeoutMs / 1_000} s`)
+    return upstreamError(
+      `${url.origin} did not answer within ${this.#requestTimeoutMs / 1_000} s${this.#guard.describeProxy(url)}`,
+    )
   }
 
   /** Sends a request. If the response is a 401, repeats the request with a new token. */

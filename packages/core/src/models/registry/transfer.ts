@@ -13,6 +13,7 @@ import { GuardedFetch } from './guarded-fetch.ts'
 import type { RegistryIdentity } from './identity.ts'
 import type { Progress, TransferOptions } from './progress.ts'
 import { streamProgress } from './progress-stream.ts'
+import type { ProxySettings } from './proxy.ts'
 import { Registry } from './registry.ts'
 import { defaultTransferPolicy, type TransferPolicy } from './retry.ts'
 import { SharedWork } from './shared-work.ts'
@@ -36,6 +37,8 @@ export interface RegistryOptions extends RegistryIdentity {
   readonly privateHosts: readonly string[]
   /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
+  /** Proxies of the environment. @default none */
+  readonly proxy?: ProxySettings
   /** Limits and pauses of transfers. @default `defaultTransferPolicy` */
   readonly policy?: TransferPolicy
 }
