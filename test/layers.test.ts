@@ -15,19 +15,21 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'http', 'limits', 'models', 'storage', 'units'],
     types: ['engine'],
   },
+  database: { values: ['accounts', 'limits', 'storage'] },
   engine: { types: ['models'] },
   'engine/index': { values: ['errors', 'engine'] },
-  http: { values: ['errors', 'options/check', 'units'], types: ['accounts'] },
+  http: { values: ['errors', 'options/check', 'options/timeout', 'units'], types: ['accounts'] },
   template: { values: ['engine', 'template/go-template', 'util'], types: ['grammar'] },
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors', 'util'] },
   models: { values: ['errors', 'http', 'engine', 'template/go-template', 'util'] },
-  storage: {},
+  storage: { values: ['errors'] },
   limits: { values: ['errors', 'options/check', 'units', 'storage', 'util'] },
   logger: { types: ['errors'] },
   'options/check': {},
+  'options/timeout': { values: ['options/check', 'units'] },
   options: {
-    values: ['options/check', 'units', 'limits', 'accounts'],
+    values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts'],
     types: ['accounts', 'engine', 'logger', 'storage'],
   },
   'engine/local': {
@@ -86,7 +88,7 @@ const homes: Record<string, readonly string[]> = {
   'eventsource-parser': ['testing'],
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
-  'lru-cache': ['engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
+  'lru-cache': ['accounts', 'engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
   nanoid: ['calls', 'dialects'],
@@ -151,7 +153,7 @@ test.each([
   ['express', ['', '/adapter', '/http', '/limits'], ['express']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
   ['nest', ['', '/adapter', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
-  ['cli', ['', '/http', '/limits', '/models'], ['@modelmount/express', 'express', 'commander']],
+  ['cli', ['', '/database', '/http', '/limits', '/models'], ['@modelmount/express', 'express', 'commander']],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]
   for (const file of sources(join(root, 'packages', name, 'src'))) {

@@ -40,6 +40,8 @@ beforeAll(async () => {
   llm = await createLlm({
     models: folder,
     auth: 'keys',
+    // The calls with wrong keys come from one address.
+    maxFailedAuthentications: 1_000,
     database: join(folder, 'modelmount.db'),
     prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
     logger: { debug: record('debug'), warn: record('warn'), error: record('error') },

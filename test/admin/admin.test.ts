@@ -133,6 +133,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await call<{ data: object[] }>('GET', '/usage')).answer.data).toMatchObject([
       { group: key.id, name: 'made', calls: 1, nanoUsd: '0' },
     ])
+    await call('POST', '/tenants/{id}/delete', 'nobody')
 
     const byTenant = await send('GET', '/usage?by=tenant')
     expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 1 }] })
@@ -219,6 +220,47 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
 
     expect([await idsOf('pending'), await idsOf('refused')]).toEqual([[id], []])
     expect((await send('GET', '/limit-requests?status=none')).status).toBe(400)
+  })
+
+  test('long lists have pages, and invalid pages are rejected', async () => {
+    for (const name of ['ann', 'bob', 'cat', 'dan']) {
+      const { key, secret } = await llm.keys.create({ name })
+      await llm.keys.requests.create(await llm.keys.authenticate(secret), { limits: { concurrent: 2 } })
+      const { signal } = new AbortController()
+      const caller = { id: key.id, key: { id: key.id, name } }
+      const request = { model: name, input: { kind: 'text', prompt: ['Hi'] } } as const
+      for await (const _event of await llm.generate(request, { signal, caller }));
+    }
+    interface Page {
+      readonly data: readonly { readonly id?: string; readonly group?: string }[]
+      readonly next?: string
+    }
+    const pageOf = async (path: string) => (await (await send('GET', path)).json()) as Page
+    const pagesOf = async (path: string, limit: number) => {
+      const pages: (string | undefined)[][] = []
+      for (let page: Page | undefined; page === undefined || page.next !== undefined; ) {
+        const after = page?.next === undefined ? '' : `&after=${encodeURIComponent(page.next)}`
+        page = await pageOf(`${path}limit=${limit}${after}`)
+        pages.push(page.data.map(({ id, group }) => id ?? group))
+      }
+      return pages
+    }
+
+    for (const path of ['/keys?', '/limit-requests?status=pending&', '/usage?by=model&', '/usage?by=key&']) {
+      const all = (await pageOf(`${path}limit=1000`)).data.map(({ id, group }) => id ?? group)
+      const pages = await pagesOf(path, 3)
+      expect([path, pages.flat()]).toEqual([path, all])
+      expect([path, pages.map((page) => page.length)]).toEqual([path, all.length === 5 ? [3, 2] : [3, 1]])
+      for (const limit of ['0', '1001', 'ten', '', '1.5', '-1']) {
+        const response = await send('GET', `${path}limit=${limit}`)
+        expect([path, limit, response.status]).toEqual([path, limit, 400])
+        expect(await response.json()).toMatchObject({ error: { param: 'limit' } })
+      }
+    }
+    for (const path of ['/keys', '/limit-requests'])
+      expect(await (await send('GET', `${path}?after=nothing%00`)).json()).toMatchObject({
+        error: { code: 'invalid_request', param: 'after' },
+      })
   })
 
   test('requests without a key, without the scope, or from a web page are rejected', async () => {

@@ -441,6 +441,11 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'without keys, a call from another address gets a 401, and one log line says what to set',
     ],
     ['test/conformance/manners.ts', 'without authentication, a call through a proxy gets a 401'],
+    [
+      'test/incidents/access/proxies-passed-for-this-machine.test.ts',
+      'a call with any header of a proxy gets a 401 in each API',
+    ],
+    ['test/incidents/access/proxies-passed-for-this-machine.test.ts', 'a call over HTTP/1.0 gets a 401'],
   ),
   'D-2': tested('A web page called a local server under a host name of its own.', [
     'test/conformance/manners.ts',
@@ -450,6 +455,14 @@ export const incidents: Readonly<Record<string, Incident>> = {
     'A server allowed every web page to use the credentials of its visitor.',
     ['test/conformance/manners.ts', 'a web page from another origin gets a 403, and no model is called'],
     ['test/conformance/manners.ts', 'a preflight from another origin gets a 403'],
+    [
+      'test/incidents/access/pages-of-other-sites-used-the-session.test.ts',
+      'a page of another origin gets a 403 in each API, and no model is called',
+    ],
+    [
+      'test/incidents/access/pages-of-other-sites-used-the-session.test.ts',
+      '`*` from the CORS middleware of the app allows no page',
+    ],
   ),
   'D-4': tested('Keys were compared in a time that depends on their letters.', [
     'test/incidents/access/keys-were-compared-letter-by-letter.test.ts',

@@ -72,6 +72,15 @@ describe.each(all)('createLlm() that fails closes its database ($name)', ({ name
   })
 })
 
+test('an app with SQLite may be closed twice', async () => {
+  const llm = await open({ auth: 'keys', database: await (all[0] as (typeof all)[number]).fresh() })
+
+  await Promise.all([llm.close(), llm.close()])
+  await llm.close()
+
+  await expect(llm.keys.create({ name: 'late' })).rejects.toMatchObject({ code: 'unavailable' })
+})
+
 test.runIf(all.length > 1)('a pool of the host app stays open when createLlm() fails', async () => {
   const location = await (all.at(-1) as (typeof all)[number]).fresh()
   await spoil(location, 'usage')

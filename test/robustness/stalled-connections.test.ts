@@ -200,6 +200,27 @@ describe.concurrent('the rest of a body that no handler reads', () => {
   )
 
   test(
+    'has a time limit in a request that a guard of Nest rejects',
+    async () => {
+      const { send } = await start(
+        (llm) => nestHandler(llm, {}, (app) => app.useGlobalGuards({ canActivate: () => false })),
+        { bodies: { stallTimeout: '200ms' } },
+      )
+      const { client, isClosedByServer } = await send(
+        'POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n{',
+      )
+      const isOver = drip(client)
+
+      const answer = await textOf(client)
+
+      expect(answer).toMatch(/^HTTP\/1\.1 403 .*"permission_error"/s)
+      expect(await isClosedByServer).toBe(true)
+      isOver()
+    },
+    patience,
+  )
+
+  test(
     'is read, so that its connection can be used again',
     async () => {
       const { send } = await start(byUser, { auth: 'host', bodies: { stallTimeout: '2s' } })

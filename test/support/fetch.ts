@@ -7,7 +7,15 @@ import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
 /** The routes of the model APIs in such a host. All requests appear to come from the loopback address. */
 export const fetchHandler = (llm: Llm, caller: () => Caller | undefined = () => undefined): RequestListener =>
-  fetchHost(toFetchHandler(routesFor(), llm, { remoteAddress: () => '127.0.0.1', authenticate: caller }))
+  fetchHost(
+    toFetchHandler(routesFor(), llm, {
+      remoteAddress: () => '127.0.0.1',
+      httpVersion: (request) => httpVersions.get(request),
+      authenticate: caller,
+    }),
+  )
+
+const httpVersions = new WeakMap<Request, string>()
 
 export function fetchHost(handler: FetchHandler): RequestListener {
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -21,6 +29,7 @@ export function fetchHost(handler: FetchHandler): RequestListener {
       duplex: 'half',
       signal: disconnected.signal,
     })
+    httpVersions.set(request, req.httpVersion)
     const response = await handler(request)
     res.writeHead(response.status, Object.fromEntries(response.headers)).flushHeaders()
     if (response.body) await pipeline(response.body, res)

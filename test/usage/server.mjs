@@ -1,13 +1,25 @@
-/** A server process for tests that kill it: `node server.mjs DATABASE SETTINGS`. It sends its URL. */
+/**
+ * A server process for tests that kill it: `node server.mjs DATABASE SETTINGS`. It sends its URL. With the setting
+ * `models`, a folder, it runs the built-in model, and kills its model process on each message. The header `x-caller`
+ * chooses one of the callers by its index.
+ */
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
 
 const [, , database, settings] = process.argv
-const { caller, prices, words } = JSON.parse(settings)
-const engine = scriptedEngine('word '.repeat(words).trim(), { delayMs: 3 })
-const llm = await createLlm({ engine, database, prices, auth: 'host' })
+const { callers, prices, words, models } = JSON.parse(settings)
+const engine = models ? undefined : scriptedEngine('word '.repeat(words).trim(), { delayMs: 3 })
+const llm = await createLlm({ ...(engine ? { engine } : { models }), database, prices, auth: 'host' })
+process.on('message', () => {
+  for (const { processId } of llm.loaded())
+    try {
+      process.kill(processId, 'SIGKILL')
+    } catch {
+      // Another app has killed it, or it has not started yet.
+    }
+})
 const server = express()
-  .use(llmRouter(llm, { authenticate: () => caller }))
+  .use(llmRouter(llm, { authenticate: ({ headers }) => callers[headers['x-caller'] ?? 0] }))
   .listen(0, '127.0.0.1', () => process.send(`http://127.0.0.1:${server.address().port}`))

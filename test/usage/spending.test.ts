@@ -236,10 +236,12 @@ describe.each([inMemory, ...databases()])('a spending limit of ten answers, in $
       expect(spent).toBe(byRows)
       expect(reserved).toBeGreaterThan(0)
 
-      // A minute later, the reservations of the killed app have expired. Exactly the amount not charged
-      // remains.
+      // Later, the reservations of the killed app have expired, and what it had noted is charged. Exactly the
+      // amount not charged remains.
       const later = await open(now + 61_000)
-      const remainingTokens = (answersCovered * costNanoUsd - Number(byRows)) / 2_000
+      const charged = await account({ usage: later })
+      expect(charged.bySums).toBe(charged.byRows)
+      const remainingTokens = (answersCovered * costNanoUsd - Number(charged.byRows)) / 2_000
       const call = { caller, model: 'tiny' }
       const most = { inputTokens: 0, outputTokens: Math.floor(remainingTokens) }
       await expect(
@@ -254,7 +256,7 @@ describe.each([inMemory, ...databases()])('a spending limit of ten answers, in $
     const rich: Caller = { ...caller, spendingLimit: { usd: (1_000 * costNanoUsd) / 1e9, period: 'month' } }
     const start = async () => {
       const path = fileURLToPath(new URL('server.mjs', import.meta.url))
-      const server = fork(path, [where, JSON.stringify({ caller: rich, prices, words })])
+      const server = fork(path, [where, JSON.stringify({ callers: [rich], prices, words })])
       closing.push(async () => server.kill('SIGKILL'))
       const [url] = (await once(server, 'message')) as [string]
       return { server, url }

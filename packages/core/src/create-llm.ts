@@ -3,6 +3,10 @@ import { createAccess } from './accounts/auth/access.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
 import { openKeys } from './accounts/keys/keys.ts'
+import { openDeletionWatcher } from './accounts/tenants/deletion-watcher.ts'
+import { KeyData } from './accounts/tenants/key-data.ts'
+import { Tenants } from './accounts/tenants/tenants.ts'
+import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
 import type { CallOptions } from './calls/call.ts'
 import { createChat } from './calls/chat.ts'
@@ -16,7 +20,7 @@ import { BodyBudget } from './http/body-budget.ts'
 import { expectCredential } from './http/credential.ts'
 import type { CallerLimits, RateLimiter } from './limits/limits.ts'
 import { internals, type Llm } from './llm.ts'
-import { createErrorReporter } from './logger.ts'
+import { containLogger, createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
 import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
@@ -24,16 +28,19 @@ import type { AdaptedModel } from './options/models.ts'
 import { type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
+import type { DatabaseLog } from './storage/sqlite.ts'
 
 /** Creates an `Llm`. The first call that needs a model starts its model process, which loads the model. */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
-  const resolved = resolveOptions(options)
+  const given = resolveOptions(options)
+  const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
   const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
   const engine = resolved.engine ?? createLocalEngine(models, resolved)
   const accounts = await openAccounts(resolved, options.tiers, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
   const pipeline = createPipeline(engine, resolved, accounts)
+  const tenants = createTenants(engine, pipeline, accounts)
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -63,6 +70,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     models,
     keys,
     usage: metering.usage,
+    tenants,
     limits: createCallerLimits(metering.limiter, subjects),
     apiKeyGenerator: async ({ headers }) => {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
@@ -70,9 +78,11 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     as: (caller) => clientFor({ caller }),
     close: async () => {
+      const watching = tenants.close()
       // Running answers are charged before the engine ends them.
       await pipeline.close()
       await engine.close()
+      await watching
       await keys.close()
       await metering.close()
       await database?.close()
@@ -104,14 +114,16 @@ async function openAccounts(
   tiers: LlmOptions['tiers'],
   onError: (cause: unknown) => void,
 ) {
-  const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database)
+  const warn: DatabaseLog = (details, message) => resolved.logger?.warn(details, message)
+  const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database, warn)
   return closeOnFailure(database, async () => {
     const keys = await openKeys(database, tiers && Object.keys(tiers))
-    const namesOf = async () => new Map((await keys.list()).map(({ id, name }) => [id, name]))
+    const namesOf = (ids: readonly string[]) => keys.namesOf(ids)
     return {
       ...{ database, keys, onError },
+      deletions: database && (await openDeletionWatcher(database, onError)),
       metering: await openMetering(database, { ...resolved.metering, namesOf, onError }),
-      access: createAccess(resolved.access, (secret) => keys.authenticate(secret)),
+      access: createAccess(resolved.access, (secrets) => keys.findCallers(secrets)),
       subjects: new CallerSubjects(resolved.metering.tiers),
     }
   })
@@ -130,6 +142,26 @@ const createPipeline = (
       maxContextSize: local.maxContextSize,
     }),
     new OutputBudget(outputBuffer),
+  )
+
+/** Connects the deletion of tenants to everything that keeps their data. */
+const createTenants = (
+  engine: Engine,
+  pipeline: CallPipeline,
+  { database, keys, deletions, metering }: Awaited<ReturnType<typeof openAccounts>>,
+): Tenants =>
+  new Tenants(
+    {
+      stores: database ? [new UsageData(database), new KeyData(database)] : [],
+      revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),
+      endCalls: async (tenant) => {
+        const ended = await pipeline.endTenant(tenant, tenantDeleted())
+        await metering.ledger?.chargeKilledCalls()
+        return ended
+      },
+      deletePromptStates: async (tenant) => (await engine.deletePromptStates?.(tenant)) ?? 0,
+    },
+    deletions,
   )
 
 const createCallerLimits = (limiter: RateLimiter, subjects: CallerSubjects): CallerLimits => ({
@@ -182,6 +214,8 @@ async function findDefaultModel(models: ModelStore): Promise<string | undefined>
   const candidates = own.length > 0 ? own : all
   return candidates.length === 1 ? candidates[0]?.name : undefined
 }
+
+const tenantDeleted = (): LlmError => new LlmError('permission', 'The tenant of this call has been deleted.')
 
 const modelRequired = (): LlmError =>
   invalidRequest('Say which model to use, or put exactly one GGUF file into the folder of models.', {

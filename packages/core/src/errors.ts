@@ -15,6 +15,7 @@ const codes = [
   'too_large',
   'rate_limit',
   'overloaded',
+  'unavailable',
   'upstream',
   'internal',
   'method_not_allowed',
@@ -99,6 +100,8 @@ const statuses = {
   too_large: 413,
   rate_limit: 429,
   overloaded: 503,
+  // The database fails, or another part that the server depends on.
+  unavailable: 503,
   upstream: 500,
   internal: 500,
   method_not_allowed: 405,

@@ -2,6 +2,7 @@
 import type { Access } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
+import type { Tenants } from './accounts/tenants/tenants.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { CallOptions, UnaryCallOptions } from './calls/call.ts'
 import type { Chat } from './calls/chat.ts'
@@ -51,6 +52,8 @@ export interface Llm {
   readonly keys: Keys
   /** Usage and cost reports. Without a database, the methods reject with a `TypeError`. */
   readonly usage: UsageReports
+  /** Deletes the data of one tenant. Without a database, the deletion reaches this app only. */
+  readonly tenants: Pick<Tenants, 'delete'>
   /** The rate limiter of callers and models. The host app can use it for its own routes, too. */
   readonly limits: CallerLimits
   /**

@@ -1,12 +1,22 @@
 /** Logging. Without a logger of the host app, log events are dropped. */
 import type { LlmError } from './errors.ts'
 
-/** The logger of the host app. A pino logger fits without a wrapper. */
+/** The logger of the host app. A pino logger fits without a wrapper. Its own failures are ignored. */
 export interface Logger {
   /** Called when a prompt diverges from the cached prompt. `details` contains token counts, but no text. */
   debug?(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
+}
+
+/** Returns a logger that never fails: a mistake in the host app's logger must not end what it logs. */
+export function containLogger(logger: Logger): Logger {
+  // The promise handles a method that throws, and one that rejects.
+  const call =
+    (method: keyof Logger) =>
+    (details: object, message: string): void =>
+      void new Promise((resolve) => resolve(logger[method]?.(details, message))).catch(() => {})
+  return { debug: call('debug'), warn: call('warn'), error: call('error') }
 }
 
 /**
@@ -17,7 +27,8 @@ export function createErrorReporter(logger: Logger | undefined): (error: LlmErro
   const reportedSetupErrors = new Set<string>()
   return (error) => {
     const { code, message, details } = error
-    if (code === 'internal' || code === 'upstream') logger?.error({ err: error }, message)
+    if (code === 'internal' || code === 'upstream' || code === 'unavailable')
+      logger?.error({ err: error }, message)
     else if (details.setup && !reportedSetupErrors.has(message)) {
       reportedSetupErrors.add(message)
       logger?.warn({ err: error }, message)

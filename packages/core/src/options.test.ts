@@ -11,6 +11,7 @@ test('without options and environment variables, all defaults apply', () => {
     models: [join(homedir(), '.ollama', 'models')],
     store: {
       registries: {
+        proxy: { https: undefined, http: undefined, none: undefined },
         hosts: ['registry.ollama.ai', 'hf.co', 'huggingface.co'],
         privateHosts: [],
         keyFile: join(homedir(), '.ollama', 'id_ed25519'),
@@ -28,6 +29,7 @@ test('without options and environment variables, all defaults apply', () => {
       gpuLayers: 'auto',
       kvCacheType: 'f16',
       keepAlive: 300_000,
+      environment: [],
       reloadCooldown: 5_000,
       modelProcessPath: join(import.meta.dirname, 'engine/local/model-process/main.js'),
     },
@@ -357,6 +359,9 @@ test.each([
   [{ model: '/models' }, 'Unknown option `model`, expected one of: models,'],
   [{ contextSize: 2048 }, 'Unknown option `contextSize`'],
   [{ local: { context: 2048 } }, 'Unknown option `local.context`, expected one of: local.threads,'],
+  [{ local: { environment: 'PATH' } }, 'Expected `local.environment` to be a list of names'],
+  [{ local: { environment: ['A=B'] } }, 'Expected `local.environment` to be a list of names'],
+  [{ local: { environment: ['NODE_OPTIONS'] } }, 'Expected `local.environment` without NODE_OPTIONS'],
   [{ models: 5 }, 'Expected `models`'],
   [{ models: '' }, 'Expected `models`'],
   [{ models: [{ name: 'mine', file: '/m.gguf' }] }, 'Expected `models`'],
@@ -491,4 +496,14 @@ test('call rows are kept for 90 days by default, for the days of the option, or 
   for (const retentionDays of [0, 1.5, -1, '90', Number.NaN])
     expect(() => keepMs({ retentionDays } as LlmOptions['usage'])).toThrow('`usage.retentionDays`')
   expect(() => keepMs({ days: 1 } as LlmOptions['usage'])).toThrow('`usage.days`')
+})
+
+test('in a CGI program, `HTTP_PROXY` is a header of the client and not read', () => {
+  const proxyIn = (environment: NodeJS.ProcessEnv) =>
+    resolveOptions({}, environment).store.registries.proxy.http
+  const HTTP_PROXY = 'http://proxy.example:3128'
+
+  expect(proxyIn({ HTTP_PROXY })).toBe(HTTP_PROXY)
+  expect(proxyIn({ HTTP_PROXY, REQUEST_METHOD: 'GET' })).toBeUndefined()
+  expect(proxyIn({ http_proxy: HTTP_PROXY, REQUEST_METHOD: 'GET' })).toBe(HTTP_PROXY)
 })

@@ -13,7 +13,7 @@ import type { Engine } from './engine/engine.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
-import { checkKeys, checkMethods, expandHome } from './options/check.ts'
+import { checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
   type ResolvedMeteringOptions,
@@ -133,6 +133,7 @@ export function resolveOptions(
     'auth',
     'origins',
     'scopes',
+    'maxFailedAuthentications',
     'engine',
     'database',
     'prices',
@@ -174,7 +175,17 @@ export function resolveOptions(
     store: resolveStoreOptions(options.store, environment),
     local: { ...local, maxCalls: local.maxCalls ?? defaultMaxCalls(queue, local) },
     engine: options.engine,
-    access: { auth: options.auth, origins: options.origins, scopes: options.scopes },
+    access: {
+      auth: options.auth,
+      origins: options.origins,
+      scopes: options.scopes,
+      maxFailedAuthentications: checkInteger(
+        'maxFailedAuthentications',
+        options.maxFailedAuthentications,
+        1,
+        1_000_000,
+      ),
+    },
     database: resolveDatabase(options, models),
     metering: resolveMeteringOptions(options),
     queue,

@@ -13,7 +13,9 @@ export interface RateLimitOptions extends RouteLimitOptions<Request> {
    *
    * @default sends the status of the error, such as 429, and its message as JSON
    */
-  readonly handler?: ((req: Request, res: Response, next: NextFunction, error: LlmError) => void) | undefined
+  readonly handler?:
+    | ((req: Request, res: Response, next: NextFunction, error: LlmError) => void | Promise<void>)
+    | undefined
 }
 
 /**
@@ -29,7 +31,8 @@ export function rateLimit(limiter: RateLimiter, options: RateLimitOptions = {}):
     try {
       const admission = await admit(req)
       for (const name in admission.headers) res.setHeader(name, admission.headers[name] as string)
-      if ('refusal' in admission) return handler(req, res, next, admission.refusal)
+      // Awaited, since Express 4 ignores the promise of a middleware.
+      if ('refusal' in admission) return await handler(req, res, next, admission.refusal)
       // The client disconnected meanwhile.
       if (res.destroyed) return admission.finish()
       res.once('close', admission.finish)

@@ -7,7 +7,7 @@ import {
   prepareAdminMount,
   prepareMount,
 } from '@modelmount/core/adapter'
-import { methodsByPath, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
+import { methodsByPath, readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
 export type RouterOptions = MountOptions<Request>
@@ -29,7 +29,7 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit }: Mount,
+  { routes, handleUnmatched, bodyLimit, authenticate }: Mount<Request>,
   options: AdminRouterOptions,
 ): Router {
   const router = Router({ caseSensitive: true })
@@ -43,7 +43,8 @@ function routerOf(
         params,
         parsedBody,
         bodyLimit,
-        caller: await options.authenticate?.(req),
+        ...readExpressClient(req),
+        authenticate: (disconnected) => authenticate(req, disconnected),
       })
       await writeNodeResponse(await handle(request, llm), res)
     }
@@ -55,7 +56,7 @@ function routerOf(
     (allowed: Parameters<typeof handleUnmatched>[1]): RequestHandler =>
     (req, res, next) => {
       if (allowed.length === 0 && (req.method === 'OPTIONS' || passes(req))) return next()
-      const request = readNodeRequest(req, res, { path: req.path })
+      const request = readNodeRequest(req, res, { path: req.path, ...readExpressClient(req) })
       writeNodeResponse(handleUnmatched(request, allowed, llm), res).catch(next)
     }
   const passes = (req: Request): boolean =>

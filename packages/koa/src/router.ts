@@ -41,7 +41,7 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit }: Mount,
+  { routes, handleUnmatched, bodyLimit, authenticate }: Mount<RouterContext>,
   options: AdminRouterOptions,
 ): Router {
   const router = new Router({ sensitive: true })
@@ -52,7 +52,7 @@ function routerOf(
         params: ctx.params,
         parsedBody: bodyOf(ctx.request) ?? bodyOf(ctx.req),
         bodyLimit,
-        caller: await options.authenticate?.(ctx),
+        authenticate: (disconnected) => authenticate(ctx, disconnected),
       })
       reply(ctx, await handle(request, llm))
     })
@@ -93,7 +93,9 @@ const prefixOf = (ctx: RouterContext, pattern: string): string =>
 function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOptions, 'path'>): HttpRequest {
   const prefix = prefixOf(ctx, pattern)
   const path = ctx.path.startsWith(prefix) ? ctx.path.slice(prefix.length) : ctx.path
-  return readNodeRequest(ctx.req, ctx.res, { path: path || '/', ...options })
+  // Koa reads the headers of proxies only with `app.proxy`.
+  const { ip: clientAddress, host } = ctx
+  return readNodeRequest(ctx.req, ctx.res, { path: path || '/', clientAddress, host, ...options })
 }
 
 /**

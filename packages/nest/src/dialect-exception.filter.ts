@@ -1,21 +1,46 @@
 /** Renders exceptions of the app's guards, pipes and interceptors as errors of the route's dialect. */
 import type { ServerResponse } from 'node:http'
-import { LlmError, type LlmErrorCode } from '@modelmount/core'
+import { type Llm, LlmError, type LlmErrorCode } from '@modelmount/core'
 import type { DialectTable } from '@modelmount/core/adapter'
-import { writeNodeResponse } from '@modelmount/core/http'
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common'
+import { type HttpResponse, writeNodeResponse } from '@modelmount/core/http'
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  HttpException,
+  Inject,
+  Logger,
+  type Type,
+} from '@nestjs/common'
 import { type LlmRequest, readRequest } from './llm.request.ts'
+import { LLM } from './llm.tokens.ts'
 
-@Catch()
-export class DialectExceptionFilter implements ExceptionFilter {
-  readonly #refuse: DialectTable['renderError']
-  readonly #pattern: string
+/**
+ * Creates the filter of one route. It is a class, so that Nest injects the `Llm`.
+ *
+ * @param pattern the path of the route in the route table, without prefixes
+ */
+export function dialectExceptionFilter(
+  renderError: DialectTable['renderError'],
+  pattern: string,
+): Type<ExceptionFilter> {
+  @Catch()
+  class RouteExceptionFilter extends DialectExceptionFilter {
+    constructor(@Inject(LLM) llm: Llm) {
+      super((req, res, error) => renderError(readRequest(req, res, pattern), error, llm))
+    }
+  }
+  return RouteExceptionFilter
+}
+
+type Render = (req: LlmRequest, res: ServerResponse, error: LlmError) => HttpResponse
+
+class DialectExceptionFilter implements ExceptionFilter {
+  readonly #render: Render
   readonly #logger = new Logger('ExceptionsHandler')
 
-  /** @param pattern the path of the route in the route table, without prefixes */
-  constructor(refuse: DialectTable['renderError'], pattern: string) {
-    this.#refuse = refuse
-    this.#pattern = pattern
+  constructor(render: Render) {
+    this.#render = render
   }
 
   async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
@@ -26,7 +51,7 @@ export class DialectExceptionFilter implements ExceptionFilter {
     if (!isExpected(exception)) this.#logger.error(exception)
     if (res.headersSent) return void res.destroy()
 
-    const response = this.#refuse(readRequest(req, res, this.#pattern), toLlmError(exception))
+    const response = this.#render(req, res, toLlmError(exception))
     const status = exception instanceof HttpException ? exception.getStatus() : response.status
     await writeNodeResponse({ ...response, status }, res)
   }

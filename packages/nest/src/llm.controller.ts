@@ -7,6 +7,9 @@ import { Readable } from 'node:stream'
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
 import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
 import {
+  type AuthenticateContext,
+  type AuthenticateOptions,
+  createAuthenticator,
   type HttpRequest,
   type HttpResponse,
   methodsByPath,
@@ -24,7 +27,7 @@ import {
   UseFilters,
   VERSION_NEUTRAL,
 } from '@nestjs/common'
-import { DialectExceptionFilter } from './dialect-exception.filter.ts'
+import { dialectExceptionFilter } from './dialect-exception.filter.ts'
 import { type LlmRequest, readRequest } from './llm.request.ts'
 import { LLM } from './llm.tokens.ts'
 
@@ -56,7 +59,12 @@ export interface LlmRouteOptions {
    * Returns the caller of a request. Required with `auth: 'host'`. The guards of the app run first, so the
    * request has the user that they found. Without a caller, the request gets 401.
    */
-  authenticate?(request: LlmRequest): Caller | undefined | Promise<Caller | undefined>
+  authenticate?(
+    request: LlmRequest,
+    context: AuthenticateContext,
+  ): Caller | undefined | Promise<Caller | undefined>
+  /** How long `authenticate` may take. The request then gets 503. @default '10s' */
+  readonly authenticateTimeout?: AuthenticateOptions<LlmRequest>['authenticateTimeout']
 }
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
@@ -66,13 +74,14 @@ type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpRes
  * `adminPath`, the controller of the admin API comes first.
  */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb', authenticate } = options
+  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb' } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   const table = routesFor(dialects)
   const { routes, handleUnmatched } = table
   const methods = methodsByPath(routes)
   // Checked now, so that an invalid option fails the set-up instead of each request.
   const limitBytes = toBytes(bodyLimit)
+  const authenticate = createAuthenticator<LlmRequest>(options)
 
   const controller = (name: string, at = path): Type<LlmController> => {
     // Nest logs the routes under the name of the class.
@@ -90,15 +99,17 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   ): void => {
     const key = `${method} ${pattern}`
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
-      const more = { bodyLimit: limitBytes, caller: await authenticate?.(req) }
-      const request = readRequest(req, res, pattern, more)
+      const request = readRequest(req, res, pattern, {
+        bodyLimit: limitBytes,
+        authenticate: (disconnected) => authenticate(req, disconnected),
+      })
       return toResult(await answer(request, this.llm), res, request.signal)
     }
     const descriptor = { value, writable: true, configurable: true }
 
     Object.defineProperty(prototype, key, descriptor)
     RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
-    UseFilters(new DialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
+    UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
     Req()(prototype, key, 0)
     Res({ passthrough: true })(prototype, key, 1)
   }

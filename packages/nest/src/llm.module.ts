@@ -31,6 +31,7 @@ const extras: object = {
   unknownRoutes: undefined,
   bodyLimit: undefined,
   authenticate: undefined,
+  authenticateTimeout: undefined,
   isGlobal: undefined,
 } satisfies Record<keyof LlmModuleExtras, undefined>
 

@@ -1,6 +1,11 @@
 /** Converts the Express request of a Nest handler to the request type of core. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type HttpRequest, type NodeRequestOptions, readNodeRequest } from '@modelmount/core/http'
+import {
+  type HttpRequest,
+  type NodeRequestOptions,
+  readExpressClient,
+  readNodeRequest,
+} from '@modelmount/core/http'
 
 /** The fields of an Express request that this package uses. */
 export interface LlmRequest extends IncomingMessage {
@@ -10,6 +15,7 @@ export interface LlmRequest extends IncomingMessage {
   readonly route: { readonly path: string }
   readonly body?: unknown
   readonly user?: unknown
+  readonly app?: { get(setting: string): unknown }
 }
 
 /** @param pattern the path of the route in the route table, without prefixes */
@@ -17,12 +23,13 @@ export const readRequest = (
   req: LlmRequest,
   res: ServerResponse,
   pattern: string,
-  more: Pick<NodeRequestOptions, 'bodyLimit' | 'caller'> = {},
+  more: Pick<NodeRequestOptions, 'bodyLimit' | 'authenticate'> = {},
 ): HttpRequest =>
   readNodeRequest(req, res, {
     path: pathBelow(req, pattern),
     params: req.params,
     parsedBody: req.body,
+    ...readExpressClient(req),
     ...more,
   })
 

@@ -1,8 +1,8 @@
 /** Runs the steps of one call. A call with several prompts has one part per answer. */
 import { addUsage, type CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus } from '../accounts/usage/ledger.ts'
+import type { LlmError } from '../errors.ts'
 import type { Call, CallEnd } from './call.ts'
-import { serverClosing } from './call.ts'
 import type { CallReader } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
 
@@ -52,7 +52,10 @@ export class CallRun {
   enter(): Promise<void> | undefined {
     if (this.#steps.length === 0) return undefined
     const waiting = this.#steps.findIndex(({ mayWait }) => mayWait)
-    return this.#runSteps(waiting < 0 ? this.#steps.length : waiting)
+    return this.#runSteps(waiting < 0 ? this.#steps.length : waiting).catch((cause: unknown) => {
+      this.call.release()
+      throw cause
+    })
   }
 
   /**
@@ -104,6 +107,15 @@ export class CallRun {
     for (const step of this.#steps) step.onUsage?.(this.call, sum)
   }
 
+  /** The reader takes an event. Returns a promise if it must wait before it gets the event. */
+  onTaken(): Promise<unknown> | undefined {
+    const usage = this.#usage
+    if (!usage || this.call.isOver) return undefined
+    let wait: Promise<unknown> | undefined
+    for (const step of this.#steps) wait = step.onTaken?.(this.call, usage) ?? wait
+    return wait
+  }
+
   /**
    * The engine has finished a part, whose reader may be slower. With the last part, the call stops using the
    * engine.
@@ -140,10 +152,18 @@ export class CallRun {
     this.#generating.delete(part)
     if (usage) this.#usages[part] = usage
     if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status)
+    // Not before, because the engine may run longer than the call.
+    if (this.#end) this.call.release()
   }
 
   /** Ends the call because the app closes, and charges its usage up to now. */
   close(): Promise<void> {
+    return this.#finish('aborted')
+  }
+
+  /** Ends the call with an error, and charges its usage up to now. */
+  end(reason: LlmError): Promise<void> {
+    this.call.end(reason)
     return this.#finish('aborted')
   }
 
@@ -163,7 +183,7 @@ export class CallRun {
         // The call ended while `before` ran. `after` ran too early to release what `before` has reserved
         // since.
         await step.after?.(this.call, this.#callEnd('aborted'))
-        throw serverClosing()
+        this.call.throwIfOver()
       }
     }
   }

@@ -1,4 +1,5 @@
 /** The state of one call: the requests of the caller, and the results of the steps. */
+import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
@@ -96,11 +97,11 @@ export class Call {
   readonly disconnect: CallSettings['disconnect']
   readonly #onLimits: CallSettings['onLimits']
 
-  /**
-   * Aborts when the client leaves. The revocation step replaces this signal. The new signal also aborts when
-   * the key is revoked.
-   */
-  signal: AbortSignal
+  /** Aborts when the client leaves, and when `end` is called. */
+  readonly signal: AbortSignal
+  readonly #controller = new AbortController()
+  readonly #clientSignal: AbortSignal
+  readonly #onClientAbort = (): void => this.#controller.abort(this.#clientSignal.reason)
   /** The requests as the caller sent them. */
   readonly originalRequests: readonly ModelRequest[]
   /**
@@ -124,8 +125,12 @@ export class Call {
   limitReservation: { readonly reservation: Reservation; tokens: number } | undefined
   /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
+  /** Whether the reader passes the answer on while it is generated. A unary response is sent at its end. */
+  isPassedOn = false
   /** Set by the credit step. */
   credit: Promise<CreditReservation> | undefined
+  /** Notes what the reader has got, for the case that this process is killed. Set by the credit step. */
+  noteProgress: ((usage: CallUsage) => Promise<unknown> | undefined) | undefined
   /**
    * Maximum output tokens of all answers together. The output limit step sets it to the maximum of the caller,
    * and the credit step lowers it to what the credit pays for.
@@ -133,7 +138,7 @@ export class Call {
   maxOutputTokens = Number.POSITIVE_INFINITY
   /** Stops watching the API key. Set by the revocation step. */
   stopWatching: (() => void) | undefined
-  /** The error that ends the answer when the API key is revoked. Undefined until then. */
+  /** The error that ends the call, such as the revocation of its API key. Set by `end`. */
   endReason: LlmError | undefined
   /** Whether the call has begun to use the engine. From then on it counts as a request, even if it fails. */
   hasStarted = false
@@ -152,7 +157,12 @@ export class Call {
     this.dialect = dialect
     this.isBatch = batch
     this.isBackground = background
-    this.signal = settings.signal
+    this.signal = this.#controller.signal
+    // Each answer of the call listens. Without this line, Node.js would warn of a leak.
+    setMaxListeners(0, this.signal)
+    this.#clientSignal = settings.signal
+    this.#clientSignal.addEventListener('abort', this.#onClientAbort, { once: true })
+    if (this.#clientSignal.aborted) this.#onClientAbort()
     this.originalRequests = settings.requests
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''
@@ -165,15 +175,26 @@ export class Call {
     return tenantOf(this.caller)
   }
 
+  /** Ends the call with an error, as if its client had left. */
+  end(reason: LlmError): void {
+    this.endReason ??= reason
+    this.#controller.abort()
+  }
+
+  /** Stops listening to the signal of the client, which may outlive the call. */
+  release(): void {
+    this.#clientSignal.removeEventListener('abort', this.#onClientAbort)
+  }
+
   /** Records and reports the status of the limits when the call is admitted or rejected. */
   reportLimits(limits: readonly LimitStatus[]): void {
     this.limits = limits
     this.#onLimits?.(limits)
   }
 
-  /** Throws an `LlmError` `overloaded` if the call has already ended, for example because the app closes. */
+  /** Throws an `LlmError` if the call has already ended: `endReason`, or `overloaded` because the app closes. */
   throwIfOver(): void {
-    if (this.isOver) throw serverClosing()
+    if (this.isOver) throw this.endReason ?? serverClosing()
   }
 
   toEngineCall(signal = this.signal): EngineCall {

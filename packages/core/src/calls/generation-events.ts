@@ -175,7 +175,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
       return this.#pending.then(takeNext, takeNext)
     }
     const { run } = this.#settings
-    if (run.call.isOver) void this.#close('failed', run.failure ?? { cause: engineStopped() })
+    if (run.call.isOver)
+      void this.#close('failed', run.failure ?? { cause: run.call.endReason ?? engineStopped() })
     if (this.#end) return this.#deliverEnd()
     const item = this.#buffer?.take()
     if (item) return Promise.resolve(this.#deliver(item))
@@ -191,7 +192,9 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     if (!this.#first) run.reader.activeAtTick = budget.tick
     if (item.type === 'failure') return this.#deliverFailure(item)
     this.#usage.onTaken(item)
-    return item.type === 'end' ? this.#deliverLast(item) : { value: item, done: false }
+    if (item.type === 'end') return this.#deliverLast(item)
+    const result: NextResult = { value: item, done: false }
+    return run.onTaken()?.then(() => result) ?? result
   }
 
   /** Settles before the reader gets the event, so the ledger already contains the call by then. */

@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { CallerSubjects } from '../accounts/auth/caller-subjects.ts'
 import type { Engine } from '../engine/engine.ts'
 import { type GenerateEvent, uncached } from '../engine/events.ts'
@@ -104,8 +104,7 @@ test('an answer has a unique id, the model name of the request, and a date', asy
   expect(one.createdAt.getTime()).toBeGreaterThanOrEqual(before)
 })
 
-test('the engine gets the request, the signal, the tenant, its weight and the background flag', async () => {
-  const signal = live()
+test('the engine gets the request, a signal, the tenant, its weight and the background flag', async () => {
   const calls: unknown[] = []
   const engine = engineOf(async function* (...call) {
     calls.push(call)
@@ -113,8 +112,9 @@ test('the engine gets the request, the signal, the tenant, its weight and the ba
     yield end
   })
 
-  await generate(engine, request, { signal, stream: true, caller: { id: 'ann' }, background: true })
+  await generate(engine, request, { signal: live(), stream: true, caller: { id: 'ann' }, background: true })
 
+  const signal = expect.any(AbortSignal)
   expect(calls).toEqual([[request, { signal, tenant: 'ann', weight: 1, background: true }]])
 })
 
@@ -443,6 +443,89 @@ test('no listeners remain on a signal that outlives its answers', async () => {
   for (let i = 0; i < 3; i++) await all(await generate(engine, request, { signal: controller.signal }))
 
   expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+})
+
+test('no listeners remain on the signal of a call that a step rejects', async () => {
+  const { signal } = new AbortController()
+  const rejecting: CallStep = {
+    name: 'rejecting',
+    before: () => Promise.reject(new LlmError('permission', 'No.')),
+  }
+
+  await expect(generate(scriptedEngine(''), request, { signal }, [rejecting])).rejects.toThrow('No.')
+
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+})
+
+describe('when the calls of a tenant are ended', () => {
+  const reason = new LlmError('permission', 'Deleted.')
+  const createPipeline = (engine: Engine, steps: readonly CallStep[] = []): CallPipeline =>
+    new CallPipeline(engine, steps, new OutputBudget({ tenantBytes: 1e6, totalBytes: 1e6, stallMs: 60_000 }))
+  const callOf = (id: string) =>
+    ({ kind: 'generate', requests: [request], signal: live(), caller: { id, tenant: `of ${id}` } }) as const
+
+  test('its answers end with the reason, and those of other tenants continue', async () => {
+    const waiting = scriptedEngine('word '.repeat(100), { delayMs: 1 })
+    const pipeline = createPipeline(waiting)
+    const [ann, ben] = [
+      await pipeline.generate(callOf('ann'), true),
+      await pipeline.generate(callOf('ben'), true),
+    ]
+    const read = Promise.allSettled([all(ann), all(ben)])
+
+    expect(await pipeline.endTenant('of ann', reason)).toBe(1)
+
+    const [ended, other] = await read
+    expect(ended).toMatchObject({ status: 'rejected', reason })
+    expect(other).toMatchObject({ status: 'fulfilled' })
+    expect(await pipeline.endTenant('of ben', reason)).toBe(0)
+  })
+
+  test.each(['enters', 'waits'])(
+    'a call that %s does not reach the engine, and rejects with the reason',
+    async (how) => {
+      const calls: unknown[] = []
+      const engine = engineOf(async function* (...call) {
+        calls.push(call)
+        yield end
+      })
+      const after: string[] = []
+      let proceed = (): void => {}
+      const blocked = new Promise<void>((resolve) => {
+        proceed = resolve
+      })
+      const step: CallStep = {
+        name: 'blocking',
+        mayWait: how === 'waits',
+        before: () => blocked,
+        after: (_call, { status }) => void after.push(status),
+      }
+      const pipeline = createPipeline(engine, [step])
+      const generation = pipeline.generate(callOf('ann'), false)
+      await settle()
+
+      expect(await pipeline.endTenant('of ann', reason)).toBe(1)
+      proceed()
+
+      await expect(generation).rejects.toBe(reason)
+      expect(calls).toEqual([])
+      expect(after).toEqual(['aborted', 'aborted'])
+    },
+  )
+
+  test('a call with one result rejects with the reason', async () => {
+    const pipeline = createPipeline(scriptedEngine(''))
+    const embedding = pipeline.run({ ...callOf('ann'), kind: 'embed' }, (_, { signal }) =>
+      aborted(signal).then(() => {
+        throw signal.reason
+      }),
+    )
+    await settle()
+
+    expect(await pipeline.endTenant('of ann', reason)).toBe(1)
+
+    await expect(embedding).rejects.toBe(reason)
+  })
 })
 
 test('an answer waits for the ledger at most two seconds', async () => {

@@ -7,7 +7,7 @@ import type { Ledger } from '../accounts/usage/ledger.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import { uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
-import type { LimitStatus } from '../errors.ts'
+import type { LimitStatus, LlmError } from '../errors.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
 import { CallRun } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
@@ -68,7 +68,7 @@ export class CallPipeline {
    * sent.
    */
   async generate(settings: CallSettings, isStream: boolean): Promise<Generation> {
-    const run = this.#openGenerationRun(settings)
+    const run = this.#openGenerationRun(settings, isStream)
     const { call } = run
     const entry = run.enter()
     // Without steps, the engine is called in the same tick. Even an abort right after `generate` then reaches
@@ -83,7 +83,7 @@ export class CallPipeline {
 
   /** Opens one call with several answers, which is admitted and charged once. */
   async generateGroup(settings: CallSettings, isStream: boolean): Promise<GenerationGroup> {
-    const run = this.#openGenerationRun(settings)
+    const run = this.#openGenerationRun(settings, isStream)
     await run.enter()
     return new GenerationGroup({ engine: this.#engine, budget: this.#budget, run }, isStream)
   }
@@ -111,6 +111,8 @@ export class CallPipeline {
       usage = usageOf(result)
       status = 'ended'
       return { ...result, limits: call.limits }
+    } catch (cause) {
+      throw call.endReason ?? cause
     } finally {
       await run.settle(0, usage, status === 'failed' && call.signal.aborted ? 'aborted' : status)
     }
@@ -123,9 +125,18 @@ export class CallPipeline {
     this.#budget.close()
   }
 
-  #openGenerationRun(settings: CallSettings): CallRun {
+  /** Ends the running calls of a tenant, charges their usage, and returns their number. */
+  async endTenant(tenant: string, reason: LlmError): Promise<number> {
+    const runs = [...this.#runs].filter(({ call }) => call.tenant === tenant && call.kind !== 'admin')
+    await Promise.all(runs.map((run) => run.end(reason)))
+    return runs.length
+  }
+
+  #openGenerationRun(settings: CallSettings, isStream: boolean): CallRun {
     const run = this.#open(settings, settings.requests.length)
     const { call } = run
+    // The app itself may do anything with an event that it takes.
+    call.isPassedOn = isStream || call.dialect === undefined
     call.computeWorstCase = () =>
       computeWorstCase(
         this.#engine,

@@ -19,6 +19,13 @@ export interface CallStep {
    */
   onUsage?(call: Call, usage: CallUsage): void
   /**
+   * Runs when the reader asks for an event of an answer, before the reader gets the event. If it returns a promise,
+   * the reader waits for it. Must not throw or reject.
+   *
+   * @param usage includes the event. May change until the next event
+   */
+  onTaken?(call: Call, usage: CallUsage): Promise<unknown> | undefined
+  /**
    * Runs when the engine has finished the answer, which the reader may still be reading. Does not run if the
    * call ends earlier. Must not reject.
    *

@@ -1,6 +1,6 @@
 /** Defines dialects: HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
 import { nanoid } from 'nanoid'
-import type { Access } from '../accounts/auth/access.ts'
+import { type Access, AuthenticateError } from '../accounts/auth/access.ts'
 import { type Caller, type Scope, tenantOf } from '../accounts/auth/caller.ts'
 import type { RouteClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
@@ -39,8 +39,8 @@ export interface DialectSpec<Name extends string> {
   renderError(error: LlmError, requestId: string): HttpResponse
   /** Renders an error as a frame of a stream that has begun. */
   renderErrorFrame(error: LlmError, requestId: string): string
-  /** Returns CORS headers. Throws `permission` for forbidden origins. @default checks the option `origins` */
-  checkOrigin?: Access['checkOrigin']
+  /** Whether pages of other origins are rejected, even if the option `origins` allows them. @default false */
+  readonly sameOriginOnly?: boolean
 }
 
 export interface Dialect<Name extends string = string> {
@@ -48,7 +48,8 @@ export interface Dialect<Name extends string = string> {
   readonly routes: readonly Route<Llm>[]
   readonly isSpokenBy: DialectSpec<Name>['isSpokenBy']
   readonly home: DialectSpec<Name>['home']
-  readonly checkOrigin: DialectSpec<Name>['checkOrigin']
+  /** Returns CORS headers. Throws `permission` for a page of a forbidden origin. */
+  checkOrigin(request: HttpRequest, access: Access): HeaderMap
   /** Renders an error that occurs outside of a route, such as the error for an unknown path. */
   renderError(error: LlmError): HttpResponse
 }
@@ -62,7 +63,7 @@ const closeConnection: HeaderMap = { connection: 'close' }
  */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
-  const { limitHeaders = defaultLimitHeaders, checkOrigin } = spec
+  const { limitHeaders = defaultLimitHeaders, sameOriginOnly = false } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
@@ -72,6 +73,11 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
     headers: { ...response.headers, ...extraHeaders, [requestIdHeader]: requestId },
   })
   const createRequestId = (): string => `req_${nanoid()}`
+  const checkOrigin: Dialect['checkOrigin'] = (request, access) => {
+    if (!sameOriginOnly) return access.checkOrigin(request)
+    access.checkSameOrigin(request)
+    return {}
+  }
 
   return {
     name,
@@ -101,7 +107,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
             ...headers,
           })
         try {
-          corsHeaders = (checkOrigin ?? access.checkOrigin)(request)
+          corsHeaders = checkOrigin(request, access)
           const caller = await access.authorize(request, scope)
           const own = clientOf(caller, name, request.disconnect)
           client = own
@@ -111,6 +117,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
             ),
           )
         } catch (cause) {
+          if (cause instanceof AuthenticateError) throw cause.cause
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
           if (!request.signal.aborted) report(error)

@@ -11,9 +11,10 @@ const requestOf = (path: string, headers: Readonly<Record<string, string>> = {})
   path,
   params: {},
   remoteAddress: '127.0.0.1',
-  caller: undefined,
+  httpVersion: '1.1',
   signal: new AbortController().signal,
   header: (name) => headers[name],
+  headerNames: () => Object.keys(headers),
   query: () => undefined,
   json: async () => ({}),
   bytes: async function* () {},
@@ -116,7 +117,7 @@ test.each<[readonly DialectName[], string, object, string]>([
   } as unknown as Llm
 
   expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
-  expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.')))).toBe(speaker)
+  expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.'), llm))).toBe(speaker)
 })
 
 test('an unknown dialect throws a TypeError', () => {

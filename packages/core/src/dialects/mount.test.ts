@@ -57,7 +57,7 @@ test('the former option `caller` is an error that names `authenticate`', async (
     () => toNodeHandler(routesFor(), hosted, options),
     () => toFetchHandler(routesFor(), hosted, options),
   ])
-    expect(mount).toThrow(/^Unknown option `caller`, expected one of: .*\bauthenticate$/)
+    expect(mount).toThrow(/^Unknown option `caller`, expected one of: .*\bauthenticate\b/)
 })
 
 test('`authenticate` is required with `auth: host`', async () => {

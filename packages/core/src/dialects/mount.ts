@@ -1,5 +1,5 @@
 /** Options that all framework adapters share. They are checked before any route is mounted. */
-import type { Caller } from '../accounts/auth/caller.ts'
+import { type AuthenticateOptions, type Authenticator, createAuthenticator } from '../http/authenticate.ts'
 import { defaultBodyLimit } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
@@ -8,8 +8,7 @@ import { type ByteSize, toBytes } from '../units.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
 import type { DialectTable } from './table.ts'
 
-/** @typeParam Source request or context that the framework passes to handlers, e.g. Express's `Request` */
-export interface MountOptions<Source> {
+export interface MountOptions<Source> extends AuthenticateOptions<Source> {
   /** Public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
   /**
@@ -21,36 +20,36 @@ export interface MountOptions<Source> {
   readonly unknownRoutes?: 'pass' | 'error' | undefined
   /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
-  /**
-   * Returns the caller of a request. The host app must have authenticated this caller before. Without a
-   * caller, the response is 401. Required with `createLlm({ auth: 'host' })`, otherwise not allowed.
-   */
-  readonly authenticate?: ((source: Source) => Caller | undefined | Promise<Caller | undefined>) | undefined
 }
 
-export interface Mount extends RouteTable<Llm> {
+export interface Mount<Source = unknown> extends RouteTable<Llm> {
   readonly bodyLimit: number
+  readonly authenticate: Authenticator<Source>
 }
 
 export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects'>
 
 /** Checks the options of an adapter and returns its routes. Throws a `TypeError` for an invalid option. */
-export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount {
+export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount<Source> {
   checkKeys('', options, ['dialects', ...adminOptions])
   return prepare(llm, options, () => routesFor(options.dialects))
 }
 
 /** Checks the options of an admin API and returns its routes. Throws a `TypeError` for an invalid option. */
-export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount {
+export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount<Source> {
   checkKeys('', options, adminOptions)
   const mount = prepare(llm, options, adminRoutes)
   checkAdmin(llm)
   return mount
 }
 
-const adminOptions = ['unknownRoutes', 'bodyLimit', 'authenticate']
+const adminOptions = ['unknownRoutes', 'bodyLimit', 'authenticate', 'authenticateTimeout']
 
-function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: () => DialectTable): Mount {
+function prepare<Source>(
+  llm: Llm,
+  options: AdminMountOptions<Source>,
+  routes: () => DialectTable,
+): Mount<Source> {
   if (typeof llm?.generate !== 'function')
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
@@ -59,7 +58,7 @@ function prepare<Source>(llm: Llm, options: AdminMountOptions<Source>, routes: (
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
   checkAuthenticate(llm, authenticate)
-  return { ...routes(), bodyLimit: toBytes(bodyLimit) }
+  return { ...routes(), bodyLimit: toBytes(bodyLimit), authenticate: createAuthenticator(options) }
 }
 
 /** Throws a `TypeError` if `authenticate` is missing with `auth: 'host'`, or is set with another `auth`. */

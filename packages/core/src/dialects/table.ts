@@ -8,22 +8,21 @@ import { internals, type Llm } from '../llm.ts'
 import type { Dialect } from './dialect.ts'
 
 export interface DialectTable extends RouteTable<Llm> {
-  /** Renders an error of earlier middleware in the client's dialect. */
-  renderError(request: HttpRequest, error: LlmError): HttpResponse
+  /** Renders an error of earlier middleware in the client's dialect. Limits the time of a stalled client. */
+  renderError(request: HttpRequest, error: LlmError, llm: Llm): HttpResponse
 }
 
 /** @param chosen at least one dialect */
 export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
-  const renderError = (request: HttpRequest, error: LlmError): HttpResponse =>
-    selectDialect(request, chosen).renderError(error)
+  // The admin API, whose rule differs, is never combined with others.
+  const { checkOrigin } = chosen[0] as Dialect
+  const renderError: RenderError = (request, error) => selectDialect(request, chosen).renderError(error)
   return {
-    routes: withPreflights(mergeSharedRoutes(chosen), renderError, chosen[0]?.checkOrigin).map(
-      withStallLimits,
-    ),
+    routes: withPreflights(mergeSharedRoutes(chosen), renderError, checkOrigin).map(withStallLimits),
     handleUnmatched: (request, routeMethods, llm) => {
       request.closeIfStalled?.(llm[internals].stallLimits)
       try {
-        llm[internals].access.checkOrigin(request)
+        checkOrigin(request, llm[internals].access)
       } catch (cause) {
         return renderError(request, LlmError.from(cause))
       }
@@ -34,9 +33,14 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
       const { headers, ...response } = renderError(request, createRoutingError(request, allowed))
       return { ...response, headers: allowed === '' ? headers : { ...headers, allow: allowed } }
     },
-    renderError,
+    renderError: (request, error, llm) => {
+      request.closeIfStalled?.(llm[internals].stallLimits)
+      return renderError(request, error)
+    },
   }
 }
+
+type RenderError = (request: HttpRequest, error: LlmError) => HttpResponse
 
 /** Selects the dialect that recognises the client, or else the default dialect. */
 const selectDialect = (request: HttpRequest, among: readonly Dialect[]): Dialect =>
@@ -68,7 +72,7 @@ function mergeSharedRoutes(chosen: readonly Dialect[]): readonly Route<Llm>[] {
 /** Adds a CORS preflight route for each path. */
 function withPreflights(
   routes: readonly Route<Llm>[],
-  renderError: DialectTable['renderError'],
+  renderError: RenderError,
   checkOrigin: Dialect['checkOrigin'],
 ): readonly Route<Llm>[] {
   const preflights = [...methodsByPath(routes)].map(([path, methods]): Route<Llm> => {
@@ -78,7 +82,7 @@ function withPreflights(
       path,
       handle: async (request, llm) => {
         try {
-          const crossOrigin = (checkOrigin ?? llm[internals].access.checkOrigin)(request)
+          const crossOrigin = checkOrigin(request, llm[internals].access)
           const preflight =
             'access-control-allow-origin' in crossOrigin ? preflightHeaders(request, allowed) : {}
           return { status: 204, headers: { allow: allowed, ...crossOrigin, ...preflight }, body: null }

@@ -128,6 +128,25 @@ test.each([
   expect(signals.map(({ aborted }) => aborted)).toEqual([true])
 })
 
+test.each([
+  [{}, 'app.example:8443'],
+  [{ host: 'inside' }, undefined],
+])('with the headers %j, the host of the URL is %s', async (headers, host) => {
+  const hosts: (string | undefined)[] = []
+  const handle: Route<{ greeting: string }>['handle'] = async (request) => {
+    hosts.push(request.host)
+    return { status: 200, headers: {}, body: null }
+  }
+  const routes = [{ method: 'GET' as const, path: '/host', handle }]
+
+  await toFetchHandler(
+    { ...table, routes },
+    { greeting: '' },
+  )(new Request('https://app.example:8443/host', { headers }))
+
+  expect(hosts).toEqual([host])
+})
+
 test('disconnect() breaks the stream, closes the source, and aborts the signal', async () => {
   let request: HttpRequest | undefined
   let closed = false

@@ -1,7 +1,7 @@
 /** Serves routes on platforms with web `Request` and `Response`, such as Hono, Bun, Deno and Next. */
-import type { Caller } from '../accounts/auth/caller.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
+import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, type RouteTable } from './route.ts'
@@ -9,11 +9,14 @@ import { createMatcher, type RouteTable } from './route.ts'
 export type FetchHandler = (request: Request) => Promise<Response>
 
 /** Callbacks that return what a web `Request` does not contain. */
-export interface FetchHandlerOptions {
+export interface FetchHandlerOptions extends AuthenticateOptions<Request> {
   /** Returns the client's IP address, without a port. */
   readonly remoteAddress?: (request: Request) => string | undefined
-  /** Returns the caller that the host app has authenticated, for `createLlm({ auth: 'host' })`. */
-  readonly authenticate?: (request: Request) => Caller | undefined | Promise<Caller | undefined>
+  /**
+   * Returns the HTTP version, such as `1.1`. With `auth: 'anonymous'`, HTTP/1.0 reveals a proxy on this machine.
+   * So return it if clients can reach a plain proxy in front of this server.
+   */
+  readonly httpVersion?: (request: Request) => string | undefined
 }
 
 /** Creates a handler that also responds to unknown paths and methods. */
@@ -22,17 +25,20 @@ export function toFetchHandler<Context>(
   context: Context,
   options: FetchHandlerOptions = {},
 ): FetchHandler {
-  checkKeys('', options, ['remoteAddress', 'authenticate'])
+  checkKeys('', options, ['remoteAddress', 'httpVersion', 'authenticate', 'authenticateTimeout'])
+  const authenticate = createAuthenticator(options)
   const match = createMatcher(routes)
 
   return async (request) => {
     const over = new AbortController()
+    const signal = AbortSignal.any([request.signal, over.signal])
     const parts = {
-      signal: AbortSignal.any([request.signal, over.signal]),
+      signal,
       disconnect: () => over.abort(),
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
-      caller: await options.authenticate?.(request),
+      httpVersion: options.httpVersion?.(request),
+      authenticate: () => authenticate(request, signal),
     }
     const found = match(request.method, parts.path)
     if (!('route' in found))
@@ -44,8 +50,8 @@ export function toFetchHandler<Context>(
   }
 }
 
-type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'caller' | 'signal'> &
-  Required<Pick<HttpRequest, 'disconnect'>>
+type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'httpVersion' | 'signal'> &
+  Required<Pick<HttpRequest, 'disconnect' | 'authenticate'>>
 
 interface FetchRequestParts extends PassedParts {
   readonly params?: HttpRequest['params']
@@ -60,6 +66,9 @@ function readFetchRequest(
     ...parts,
     method: request.method,
     params,
+    // Some platforms leave the header out.
+    ...(!request.headers.has('host') && { host: new URL(request.url).host }),
+    headerNames: () => [...request.headers.keys()],
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
     json: (defaultBody, allowance) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),

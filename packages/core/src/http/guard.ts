@@ -13,19 +13,22 @@ const isLoopbackAddress = (address: string): boolean => {
 }
 
 /**
- * Headers that proxies add. They reveal a proxy on this machine, behind which every client has a loopback
- * address.
+ * Names of headers that proxies add. They reveal a proxy on this machine, behind which every client has a loopback
+ * address. Cloudflare's begin with `cf-`, and `cdn-loop` is that of all content delivery networks (RFC 8586).
  */
-const proxyHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+const proxyHeader = /^(?:forwarded|via|cdn-loop|x-real-ip|x-forwarded(?:-.*)?|cf-.*|(?:.*-)?client-ip)$/
 
-/** Whether a request comes from this machine and passed no proxy. */
+/** Whether a request comes from this machine and passed no proxy that reveals itself. */
 export const isDirectLoopback = ({
   remoteAddress,
-  header,
-}: Pick<HttpRequest, 'remoteAddress' | 'header'>): boolean =>
+  httpVersion,
+  headerNames,
+}: Pick<HttpRequest, 'remoteAddress' | 'httpVersion' | 'headerNames'>): boolean =>
   remoteAddress !== undefined &&
   isLoopbackAddress(remoteAddress) &&
-  proxyHeaders.every((name) => header(name) === undefined)
+  // The version that older releases of nginx use by default. No client of the APIs does.
+  !(Number(httpVersion) < 1.1) &&
+  !headerNames().some((name) => proxyHeader.test(name))
 
 /**
  * Whether the `Host` header is a local name or address. This check prevents DNS rebinding. In that attack,
@@ -46,17 +49,43 @@ export type Origin =
   | { readonly kind: 'same' }
   | { readonly kind: 'allowed' | 'refused'; readonly origin: string }
 
-/** @param allowed patterns such as `https://app.example.com`. `*` matches any text. @default every origin */
+export interface OriginRules {
+  /** Patterns such as `https://app.example.com`. `*` matches any text. */
+  readonly allowed: readonly string[]
+  /**
+   * Whether `sec-fetch-site: same-origin` is enough. Then pages of the same origin are recognised behind a proxy
+   * that rewrites the `Host` header. False where the `Host` header has to prevent DNS rebinding.
+   */
+  readonly trustsFetchMetadata: boolean
+}
+
 export function classifyOrigin(
-  request: Pick<HttpRequest, 'header'>,
-  allowed: readonly string[] | undefined,
+  request: Pick<HttpRequest, 'header' | 'host'>,
+  { allowed, trustsFetchMetadata }: OriginRules,
 ): Origin {
   const origin = request.header('origin')
   if (origin === undefined) return { kind: 'none' }
-  if (origin.replace(/^https?:\/\//, '') === request.header('host')) return { kind: 'same' }
+  if (isSameOrigin(request, origin, trustsFetchMetadata)) return { kind: 'same' }
   const matches = (pattern: string): boolean => toWildcardRegExp(pattern).test(origin)
-  return { kind: allowed === undefined || allowed.some(matches) ? 'allowed' : 'refused', origin }
+  return { kind: allowed.some(matches) ? 'allowed' : 'refused', origin }
 }
+
+/** Pages cannot set or change `sec-fetch-site`. Old browsers omit it, and so do all browsers over plain HTTP. */
+function isSameOrigin(
+  { header, host }: Pick<HttpRequest, 'header' | 'host'>,
+  origin: string,
+  trustsFetchMetadata: boolean,
+) {
+  const site = header('sec-fetch-site')
+  if (site === 'cross-site' || site === 'same-site') return false
+  if (site === 'same-origin' && trustsFetchMetadata) return true
+  const [scheme] = /^https?:\/\//.exec(origin) ?? []
+  const page = scheme && hostOf(origin)
+  return page !== undefined && page === hostOf(`${scheme}${host ?? header('host')}`)
+}
+
+/** Host name and port of a URL, without the default port of its scheme. Some proxies add it to `Host`. */
+const hostOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).host : undefined)
 
 /** URL schemes of desktop apps and editors. Web pages cannot have these schemes. */
 const appSchemes = ['app', 'file', 'tauri', 'vscode-webview', 'vscode-file']

@@ -1,6 +1,18 @@
 /** Package entry point `@modelmount/core/http`, for authors of framework adapters. */
 
+export {
+  type AuthenticateContext,
+  type AuthenticateOptions,
+  type Authenticator,
+  createAuthenticator,
+} from './authenticate.ts'
+export { readExpressClient } from './express-client.ts'
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { BodyAllowance, HttpRequest, HttpResponse, Method, StallLimits } from './message.ts'
-export { type NodeRequestOptions, readNodeRequest, toNodeHandler, writeNodeResponse } from './node.ts'
+export {
+  type NodeRequestOptions,
+  readNodeRequest,
+  toNodeHandler,
+  writeNodeResponse,
+} from './node.ts'
 export { methodsByPath, type Route, type RouteTable } from './route.ts'

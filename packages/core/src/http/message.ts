@@ -9,9 +9,24 @@ export interface HttpRequest {
   readonly path: string
   /** Decoded path parameters. Wildcard segments are joined with `/`, since model names contain slashes. */
   readonly params: Readonly<Record<string, string>>
+  /** Address of the other end of the connection, which may be a proxy. */
   readonly remoteAddress: string | undefined
-  /** Caller that the host app has authenticated. */
-  readonly caller: Caller | undefined
+  /**
+   * Address of the client, as a proxy that the host app trusts reports it.
+   *
+   * @default `remoteAddress`
+   */
+  readonly clientAddress?: string | undefined
+  /**
+   * Host name and port that the client called, as a proxy that the host app trusts reports them.
+   *
+   * @default the header `host`
+   */
+  readonly host?: string | undefined
+  /** Such as `1.1`. Undefined if the platform does not tell. */
+  readonly httpVersion: string | undefined
+  /** Asks the host app for the caller. Called with `auth: 'host'`, after the check of the origin. */
+  readonly authenticate?: () => Promise<Caller | undefined>
   /**
    * Aborts when the client disconnects, and when a streamed response is over. It may also abort after another
    * response is over.
@@ -31,6 +46,10 @@ export interface HttpRequest {
   readonly onSent?: (callback: () => void) => void
   /** @param name in lower case */
   header(name: string): string | undefined
+  /** Returns the names of all headers, in lower case. */
+  headerNames(): readonly string[]
+  /** Returns a header of the response that the host app has already set. */
+  readonly responseHeader?: (name: string) => string | undefined
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */
   query(name: string): string | undefined
   /**

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { createServer as createHttp2Server, connect as http2Connect } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { LlmError } from '../errors.ts'
@@ -59,6 +60,8 @@ test('a request has its method, path, params and headers', async () => {
   expect(call).toMatchObject({ method: 'GET', path: '/v1/models/a/b', params: { model: 'a/b' } })
   expect(call?.header('authorization')).toBe('Bearer x')
   expect(call?.header('x-none')).toBeUndefined()
+  expect(call?.headerNames()).toEqual(expect.arrayContaining(['authorization', 'host']))
+  expect(call?.httpVersion).toBe('1.1')
   expect(call?.query('x')).toBe('1 2')
   expect(call?.query('empty')).toBe('')
   expect(call?.query('none')).toBeUndefined()
@@ -435,6 +438,37 @@ test('frames pause when the client stops reading, and end when it disconnects', 
   await ended.happened
 
   expect(made).toBeLessThan(100)
+})
+
+test('response headers that the host app has set can be read, also repeated ones', async () => {
+  const read: (string | undefined)[] = []
+  const url = await listen((req, res) => {
+    res.setHeader('X-One', 1).setHeader('X-Two', ['a', 'b'])
+    const { responseHeader } = readNodeRequest(req, res, { path: '/' })
+    read.push(...['x-one', 'x-two', 'x-none'].map((name) => responseHeader?.(name)))
+    res.end()
+  })
+
+  await fetch(url)
+
+  expect(read).toEqual(['1', 'a, b', undefined])
+})
+
+test('the host of an HTTP/2 request is a header like that of HTTP/1', async () => {
+  const hosts: (string | undefined)[] = []
+  const server = createHttp2Server((req, res) => {
+    const request = readNodeRequest(req as never, res as never, { path: '/' })
+    hosts.push(request.header('host'))
+    res.end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const session = http2Connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+
+  await once(session.request({ ':authority': 'evil.example:80' }).resume(), 'end')
+  await new Promise<void>((resolve) => session.close(resolve))
+  await new Promise((resolve) => server.close(resolve))
+
+  expect(hosts).toEqual(['evil.example:80'])
 })
 
 test('disconnect() closes the connection of a client that does not read, and ends the frames', async () => {

@@ -2,8 +2,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
+import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
+import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
@@ -17,7 +19,15 @@ export interface NodeRequestOptions {
   readonly parsedBody?: unknown
   /** Largest request body, in bytes or with a unit. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
-  readonly caller?: Caller | undefined
+  /** Address of the client, as a proxy that the host app trusts reports it. */
+  readonly clientAddress?: string | undefined
+  /** Host name and port that the client called, as a proxy that the host app trusts reports them. */
+  readonly host?: string | undefined
+  /**
+   * Asks the host app for the caller: a function of `createAuthenticator()`, with its first argument.
+   * @param disconnected aborts when the client disconnects
+   */
+  readonly authenticate?: (disconnected: AbortSignal) => Promise<Caller | undefined>
 }
 
 export function readNodeRequest(
@@ -25,21 +35,27 @@ export function readNodeRequest(
   res: ServerResponse,
   options: NodeRequestOptions,
 ): HttpRequest {
-  const { path, params = {}, parsedBody, bodyLimit = defaultBodyLimit, caller } = options
+  const { path, params = {}, parsedBody, bodyLimit = defaultBodyLimit } = options
+  const { clientAddress, host, authenticate } = options
+  const signal = createDisconnectSignal(res)
   return {
     method: req.method ?? 'GET',
     path,
     params: joinParams(params),
     remoteAddress: req.socket.remoteAddress,
-    caller,
-    signal: createDisconnectSignal(res),
+    clientAddress,
+    host,
+    httpVersion: req.httpVersion,
+    ...(authenticate && { authenticate: () => authenticate(signal) }),
+    signal,
     disconnect: () => void res.destroy(),
     closeIfStalled: (limits) => closeIfStalled(req, res, limits),
     onSent: (callback) => onSent(res, callback),
-    header: (name) => {
-      const value = req.headers[name]
-      return Array.isArray(value) ? value.join(', ') : value
-    },
+    // HTTP/2 sends the host in `:authority`.
+    header: (name) =>
+      joinValues(req.headers[name] ?? (name === 'host' ? req.headers[':authority'] : undefined)),
+    headerNames: () => Object.keys(req.headers),
+    responseHeader: (name) => joinValues(res.getHeader(name)),
     query: (name) => parseQuery(req.url).get(name) ?? undefined,
     json: async (defaultBody, allowance) =>
       req.readableDidRead
@@ -71,11 +87,7 @@ export async function writeNodeResponse(
   }
 }
 
-/** Callbacks that return what an `IncomingMessage` does not contain. */
-export interface NodeHandlerOptions {
-  /** Returns the caller that the host app has authenticated, for `createLlm({ auth: 'host' })`. */
-  readonly authenticate?: (req: IncomingMessage) => Caller | undefined | Promise<Caller | undefined>
-}
+export type NodeHandlerOptions = AuthenticateOptions<IncomingMessage>
 
 /** Creates a request listener for `node:http` that also responds to unknown paths and methods. */
 export function toNodeHandler<Context>(
@@ -83,7 +95,8 @@ export function toNodeHandler<Context>(
   context: Context,
   options: NodeHandlerOptions = {},
 ): RequestListener {
-  checkKeys('', options, ['authenticate'])
+  checkKeys('', options, ['authenticate', 'authenticateTimeout'])
+  const authenticate = createAuthenticator(options)
   const match = createMatcher(routes)
 
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
@@ -94,11 +107,14 @@ export function toNodeHandler<Context>(
     const { route, params } = found
     // Body parsers of connect, serverless platforms and tests store the parsed body here.
     const { body: parsedBody } = req as { readonly body?: unknown }
-    const caller = await options.authenticate?.(req)
-    return route.handle(
-      readNodeRequest(req, res, { path, params, parsedBody, bodyLimit: route.bodyLimit, caller }),
-      context,
-    )
+    const { bodyLimit } = route
+    const request = readNodeRequest(req, res, {
+      ...{ path, params, parsedBody, bodyLimit },
+      // The route renders and logs every error, since this server has no error handler of the app.
+      authenticate: (disconnected) =>
+        authenticate(req, disconnected).catch((cause) => Promise.reject(LlmError.from(cause))),
+    })
+    return route.handle(request, context)
   }
 
   return (req, res) => {
@@ -107,6 +123,9 @@ export function toNodeHandler<Context>(
       .catch(() => (res.headersSent ? res.destroy() : res.writeHead(500).end()))
   }
 }
+
+const joinValues = (value: number | string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value?.toString()
 
 async function closeBody(body: HttpResponse['body']): Promise<void> {
   if (body !== null && typeof body !== 'string') await body[Symbol.asyncIterator]().return?.()

@@ -20,6 +20,8 @@ export interface ConcurrencyUsage {
   readonly running: number
   readonly limit: number
   readonly label: string | undefined
+  /** Time until all of them have expired, in ms. Undefined while one of them may end at any time. */
+  readonly freeInMs?: number | undefined
 }
 
 /** Returns the error for a rejected call, or `undefined` when every limit admits the call. */
@@ -33,23 +35,27 @@ export function findRefusal(
     const ms = waitMs(charge.level, charge, charge.units)
     if (ms > longestMs) [worst, longestMs] = [charge, ms]
   }
-  const fullest = concurrency.find(({ running, limit }) => running >= limit)
-  if (worst && (!fullest || longestMs >= unknownWaitMs)) {
+  let fullest: ConcurrencyUsage | undefined
+  let freeInMs = 0
+  for (const usage of concurrency) {
+    const ms = usage.freeInMs ?? unknownWaitMs
+    if (usage.running >= usage.limit && (!fullest || ms > freeInMs)) [fullest, freeInMs] = [usage, ms]
+  }
+  if (worst && (!fullest || longestMs >= freeInMs)) {
     const { limit, name, windowMs, label } = worst
     const text = withLabel(`${limit} ${name} per ${formatWindow(windowMs)}`, label)
     return limitExceeded(text, longestMs, charges, name)
   }
   if (!fullest) return undefined
   const text = withLabel(`${fullest.limit} requests at the same time`, fullest.label)
-  return limitExceeded(text, unknownWaitMs, charges)
+  return limitExceeded(text, freeInMs, charges)
 }
 
 const withLabel = (limit: string, label: string | undefined): string =>
   label === undefined ? limit : `${limit} ${label}`
 
 /**
- * Retry delay after a concurrency limit rejects a call, because the time until a running call ends is
- * unknown.
+ * Retry delay after a concurrency limit rejects a call, while the time until a running call ends is unknown.
  */
 const unknownWaitMs = 1_000
 

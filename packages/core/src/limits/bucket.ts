@@ -38,10 +38,12 @@ export const fullLevel = ({ limit, windowMs }: BucketSize): number => limit * wi
 
 /** Returns the level of a bucket at the time `now`. If the clock was set back, nothing is added. */
 export function levelAt({ level, at }: Bucket, size: BucketSize, now: number): number {
-  const missing = fullLevel(size) - level
   const elapsedMs = Math.max(0, now - at)
   // Compares before it multiplies, because the product may be no exact double after a long time.
-  return elapsedMs >= missing / size.limit ? fullLevel(size) : level + elapsedMs * size.limit
+  if (elapsedMs >= msUntil(fullLevel(size), level, size)) return fullLevel(size)
+  // Adds in two steps, because the gain from a deep debt to a nearly full bucket may be no exact double.
+  const halfMs = Math.floor(elapsedMs / 2)
+  return level + halfMs * size.limit + (elapsedMs - halfMs) * size.limit
 }
 
 /**
@@ -59,9 +61,16 @@ export function waitMs(level: number, size: BucketSize, units: number): number {
   if (units === 0) return 0
   // A call that costs more than the whole bucket is admitted when the bucket is full.
   const enough = Math.min(units * size.windowMs, fullLevel(size))
-  return Math.max(0, Math.ceil((enough - level) / size.limit))
+  return msUntil(enough, level, size)
 }
 
 /** Milliseconds until the bucket is full. */
-export const resetMs = (level: number, size: BucketSize): number =>
-  Math.max(0, Math.ceil((fullLevel(size) - level) / size.limit))
+export const resetMs = (level: number, size: BucketSize): number => msUntil(fullLevel(size), level, size)
+
+/** Milliseconds until the level is at least `target`, which is above 0. */
+function msUntil(target: number, level: number, { limit }: BucketSize): number {
+  // Pays off the debt first, because the difference to a deep debt may be no exact double.
+  const debtMs = Math.max(0, Math.ceil(-level / limit))
+  const paidLevel = level + debtMs * limit
+  return debtMs + Math.max(0, Math.ceil((target - paidLevel) / limit))
+}

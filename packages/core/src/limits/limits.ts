@@ -93,7 +93,8 @@ export interface RateLimiter {
    *
    * Rejects with an `LlmError` of the code `rate_limit` when a limit does not admit the call. After
    * `retryAfterMs`, the same call is admitted if no other call comes first. For a concurrency limit that time
-   * is unknown, and `retryAfterMs` is 1,000.
+   * is unknown, and `retryAfterMs` is 1,000. If all running calls are those of processes that have ended,
+   * `retryAfterMs` is the time until they expire, at most 9 s.
    */
   reserve(subjects: readonly Subject[], cost: Cost): Promise<Reservation>
   /**

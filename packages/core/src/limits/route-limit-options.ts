@@ -54,11 +54,15 @@ export interface RouteLimitOptions<Request> {
   skip?(request: Request): boolean | Promise<boolean>
   /**
    * Whether to admit requests while the limiter fails, for example because its database is unavailable. With
-   * `false`, such a request gets 503 with `retry-after`. A function decides for each error and request.
+   * `false`, such a request gets 503 with `retry-after`. A function decides for each error and request. If it
+   * throws or rejects, the request gets 503.
    *
    * @default false
    */
-  readonly passOnStoreError?: boolean | ((cause: unknown, request: Request) => boolean) | undefined
+  readonly passOnStoreError?:
+    | boolean
+    | ((cause: unknown, request: Request) => boolean | Promise<boolean>)
+    | undefined
   /** Number of leading bits of an IPv6 address that identify a client, from 32 to 128. @default 64 */
   readonly ipv6Subnet?: number | undefined
 }

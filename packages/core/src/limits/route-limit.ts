@@ -50,6 +50,16 @@ export function createRouteLimit<Request>(
     return keysToSubjects(await keyGenerator(request), { prefix, limits, addressKey: ofAddress })
   }
 
+  /** Whether to admit a request that the limiter cannot count. A function that fails admits none. */
+  const passes = async (cause: unknown, request: Request): Promise<boolean> => {
+    if (typeof passOnStoreError === 'boolean') return passOnStoreError
+    try {
+      return (await passOnStoreError(cause, request)) === true
+    } catch {
+      return false
+    }
+  }
+
   return async (request) => {
     try {
       if (skip && (await skip(request))) return admit(createUnlimitedReservation(freeOfCharge))
@@ -58,11 +68,9 @@ export function createRouteLimit<Request>(
         requests: typeof requests === 'number' ? requests : await requests(request),
         tokens: typeof tokens === 'number' ? tokens : await tokens(request),
       }
-      const reservation = await limiter.reserve(subjects, cost).catch((cause: unknown) => {
-        if (LlmError.is(cause) || cause instanceof TypeError) throw cause
-        const isAdmitted =
-          typeof passOnStoreError === 'function' ? passOnStoreError(cause, request) : passOnStoreError
-        if (isAdmitted === true) return createUnlimitedReservation(cost)
+      const reservation = await limiter.reserve(subjects, cost).catch(async (cause: unknown) => {
+        if (isRefusal(cause) || cause instanceof TypeError) throw cause
+        if (await passes(cause, request)) return createUnlimitedReservation(cost)
         throw limitsUnavailable(cause)
       })
       return admit(reservation)
@@ -76,6 +84,9 @@ export function createRouteLimit<Request>(
     }
   }
 }
+
+/** Whether the limiter works and rejects the request. An `unavailable` error means that its database fails. */
+const isRefusal = (cause: unknown): boolean => LlmError.is(cause) && cause.code !== 'unavailable'
 
 /** False if `limits` is undefined, because a limiter need not report its limits. */
 const hasNoLimits = (limits: Limits | WindowLimit | undefined): boolean =>

@@ -1,12 +1,13 @@
 /** Limits that several processes share, also after one of the processes dies. */
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
+import type { LlmError } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import { openDatabase } from '../storage/open.ts'
 import { openSqlLimiter } from './sql.ts'
 
 const one = { requests: 1, tokens: 0 }
-const minute = 60_000
+const lease = 9_000
 
 describe.each(databases())('in $name', ({ fresh }) => {
   let database: Database
@@ -33,13 +34,13 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await expect(here.reserve([{ id: 'ann' }], one)).rejects.toThrow('2 requests per minute')
   })
 
-  test('calls of a dead process stop counting after a minute, and calls of other processes still count', async () => {
+  test('calls of a dead process stop counting after 9 s, and calls of other processes still count', async () => {
     const [dead, living] = [await open({ concurrent: 2 }), await open({ concurrent: 2 })]
     await dead.reserve([{ id: 'ann' }], one)
     await living.reserve([{ id: 'ann' }], one)
     await dead.close()
 
-    clock.now += minute - 1
+    clock.now += lease - 1
     await living.renew()
     await expect(living.reserve([{ id: 'ann' }], one)).rejects.toThrow('at the same time')
     clock.now += 1
@@ -49,7 +50,27 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await living.close()
   })
 
-  test('after the clock goes back a day, calls of a dead process expire in a minute, and running calls still count', async () => {
+  test('`retryAfterMs` is 1 s beside running calls, and the rest of the lease beside calls of a dead process', async () => {
+    const [dead, living] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
+    const waitMs = (): Promise<unknown> =>
+      living.reserve([{ id: 'ann' }], one).then(
+        () => expect.fail('The call was not rejected.'),
+        (refusal: LlmError) => refusal.details.retryAfterMs,
+      )
+    await dead.reserve([{ id: 'ann' }], one)
+    await dead.close()
+    expect(await waitMs()).toBe(1_000)
+    clock.now += 4_001
+
+    expect(await waitMs()).toBe(4_999)
+    clock.now += 4_999
+    const running = await living.reserve([{ id: 'ann' }], one)
+    expect(await waitMs()).toBe(1_000)
+    await running.settle()
+    await living.close()
+  })
+
+  test('after the clock goes back a day, calls of a dead process expire in 9 s, and running calls still count', async () => {
     const [dead, living] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
     clock.now = 10 * 86_400_000
     await dead.reserve([{ id: 'ann' }], one)
@@ -59,7 +80,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     clock.now -= 86_400_000
     for (const id of ['ann', 'bob'])
       await expect(living.reserve([{ id }], one)).rejects.toThrow('at the same time')
-    clock.now += minute - 1
+    clock.now += lease - 1
     await living.renew()
     clock.now += 1
 
@@ -72,7 +93,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const limiter = await open({ concurrent: 1, requestsPerMinute: 100 })
     const running = await limiter.reserve([{ id: 'ann' }], one)
 
-    for (const step of [minute, 86_400_000, minute]) {
+    for (const step of [lease, 86_400_000, lease]) {
       clock.now += step
       await expect(limiter.reserve([{ id: 'ann' }], one)).rejects.toThrow('at the same time')
     }
@@ -86,7 +107,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   test('a process restores the expired lease of its running call', async () => {
     const [slept, other] = [await open({ concurrent: 1 }), await open({ concurrent: 1 })]
     await slept.reserve([{ id: 'ann' }], one)
-    clock.now += minute
+    clock.now += lease
     await (await other.reserve([{ id: 'ann' }], one)).settle()
     await slept.renew()
 
@@ -100,9 +121,9 @@ describe.each(databases())('in $name', ({ fresh }) => {
       const limiter = await open({ concurrent: 1 })
       const running = await limiter.reserve([{ id: 'ann' }], one)
       expect(vi.getTimerCount()).toBe(1)
-      clock.now += minute - 1
+      clock.now += lease - 1
 
-      vi.advanceTimersByTime(20_000)
+      vi.advanceTimersByTime(2_000)
       // This query runs after the renewal, which was requested first.
       await expect
         .poll(async () => {
@@ -111,7 +132,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
           )
           return lease?.at
         })
-        .toBe(clock.now + minute)
+        .toBe(clock.now + lease)
       await running.settle(one)
 
       expect(vi.getTimerCount()).toBe(0)
@@ -142,7 +163,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await expect(running.settle(one)).rejects.toThrow()
     await database.query('ALTER TABLE away RENAME TO modelmount_limits')
 
-    clock.now += minute
+    clock.now += lease
     await limiter.renew()
 
     await limiter.reserve([{ id: 'ann' }], one)
@@ -160,7 +181,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await limiter.prune()
     expect(await rows('modelmount_limits')).toBe(1)
     expect(await rows('modelmount_limit_leases')).toBe(251)
-    clock.now += minute
+    clock.now += lease
     await limiter.prune()
 
     expect(await rows('modelmount_limits')).toBe(0)

@@ -1,6 +1,6 @@
 /** Stores each running call as a lease: a row that expires unless its process renews it. */
 import type { Database, Queries } from '../storage/database.ts'
-import { Leases, leaseMs } from '../storage/leases.ts'
+import { Leases, leaseMs, msUntilExpiry } from '../storage/leases.ts'
 import type { ConcurrencyDemand } from './demand.ts'
 
 export const runningCallTables = [
@@ -20,6 +20,13 @@ const table = {
   owner: 'subject',
 } as const
 
+/** The running calls of a subject. */
+export interface RunningCount {
+  readonly running: number
+  /** Time until all of them have expired, in ms. Undefined while the process of one of them renews it. */
+  readonly freeInMs: number | undefined
+}
+
 export class RunningCalls {
   /** The running calls of this process. */
   readonly leases: Leases<'id' | 'subject'>
@@ -35,12 +42,12 @@ export class RunningCalls {
     this.leases = new Leases(database, table, clock, () => this.leases.renew().catch(() => {}))
   }
 
-  /** Returns the number of running calls by subject. The rows of the subjects must be locked. */
+  /** Counts the running calls by subject. The rows of the subjects must be locked. */
   async count(
     { query }: Queries,
     demands: readonly ConcurrencyDemand[],
     now: number,
-  ): Promise<ReadonlyMap<string, number>> {
+  ): Promise<ReadonlyMap<string, RunningCount>> {
     if (demands.length === 0) return new Map()
     const subjects = demands.map(({ subject }) => subject)
     await this.leases.restore({ query }, subjects, now)
@@ -50,14 +57,10 @@ export class RunningCalls {
        WHERE expires_at > ? AND ${matchesSubjects} GROUP BY subject`,
       [now, ...subjects],
     )
-    // If the clock has been set back by a day, leases of dead processes would last another day. This update
-    // shortens them.
-    if (counts.some(({ last }) => last > now + leaseMs))
-      await query(
-        `UPDATE modelmount_limit_leases SET expires_at = ? WHERE expires_at > ? AND ${matchesSubjects}`,
-        [now + leaseMs, now + leaseMs, ...subjects],
-      )
-    return new Map(counts.map(({ subject, running }) => [subject, running]))
+    await this.leases.shorten({ query }, subjects, now, Math.max(...counts.map(({ last }) => last)))
+    return new Map(
+      counts.map(({ subject, running, last }) => [subject, { running, freeInMs: msUntilExpiry(last, now) }]),
+    )
   }
 
   async add(
@@ -74,11 +77,8 @@ export class RunningCalls {
 
   /** Renews a lease at intervals from now on. The transaction that added the lease must be committed. */
   track(id: string, demands: readonly ConcurrencyDemand[], at: number): void {
-    this.leases.add(
-      id,
-      demands.map(({ subject }) => ({ id, subject })),
-      at + leaseMs,
-    )
+    const rows = demands.map(({ subject }) => ({ id, subject }))
+    this.leases.add(id, () => rows, at + leaseMs)
   }
 
   async remove({ query }: Queries, id: string): Promise<void> {

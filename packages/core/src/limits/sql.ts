@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { LlmError } from '../errors.ts'
 import type { Database, Queries, SqlValue } from '../storage/database.ts'
-import { migrate } from '../storage/migrations.ts'
+import { type Migration, migrate } from '../storage/migrations.ts'
 import { findRefusal, statusOf } from './admission.ts'
 import { fullLevel, levelAfter, levelAt, minuteMs, resetMs } from './bucket.ts'
 import { type BucketDemand, type ConcurrencyDemand, type Demand, toDemand, zeroCost } from './demand.ts'
@@ -26,7 +26,7 @@ export async function openSqlLimiter(
   database: Database,
   { limits, now }: SqlLimiterOptions,
 ): Promise<SqlLimiter> {
-  await migrate(database, 'limits', [[...tables, ...runningCallTables]])
+  await migrate(database, 'limits', limitTables)
   return new SqlLimiter(database, limits, now ? () => String(now()) : () => database.clock)
 }
 
@@ -41,6 +41,9 @@ const tables = [
   )`,
   'CREATE INDEX modelmount_limits_full_at ON modelmount_limits (full_at)',
 ]
+
+/** Tables of limits, as steps of `storage/migrations.ts`. Released steps must not change. */
+export const limitTables: readonly Migration[] = [[...tables, ...runningCallTables]]
 
 class SqlLimiter implements ClosableRateLimiter {
   readonly limits: Limits
@@ -73,7 +76,7 @@ class SqlLimiter implements ClosableRateLimiter {
         concurrency.map(({ subject, limit, label }) => ({
           limit,
           label,
-          running: running.get(subject) ?? 0,
+          ...(running.get(subject) ?? { running: 0 }),
         })),
       )
       if (refusal) {

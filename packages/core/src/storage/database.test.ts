@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { databases } from '../../../../test/support/databases.ts'
 import type { Database } from './database.ts'
 import { openDatabase } from './open.ts'
+import { openPostgres } from './postgres.ts'
 
 const all = databases()
 
@@ -202,11 +203,17 @@ test('SQLite waits for another writing process without blocking the event loop',
   onTestFinished(async () => void (await Promise.all([database.close(), other.close()])))
   await database.query('CREATE TABLE t (a TEXT)')
   let turns = 0
+  let lock = (): void => {}
+  const locked = new Promise<void>((resolve) => {
+    lock = resolve
+  })
 
   const slow = other.transaction(async ({ query }) => {
     await query("INSERT INTO t VALUES ('first')")
+    lock()
     while (turns < 20) await new Promise((resolve) => setImmediate(resolve, turns++))
   })
+  await locked
   await database.query("INSERT INTO t VALUES ('second')")
   await slow
 
@@ -269,6 +276,93 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
 
   test('opening an unreachable database rejects', async () => {
     await expect(openDatabase('postgres://nobody@127.0.0.1:1/none')).rejects.toThrow(/ECONNREFUSED/)
+  })
+
+  describe('time limits', () => {
+    const responseTimeoutMs = 2_000
+    let url: string
+    let database: Database
+
+    beforeEach(async () => {
+      url = (await all[1]?.fresh()) ?? ''
+      database = await openPostgres(url, responseTimeoutMs)
+      await database.query('CREATE TABLE t (id TEXT PRIMARY KEY, n INTEGER)')
+      await database.query("INSERT INTO t VALUES ('a', 0)")
+      return () => database.close()
+    })
+
+    /** Locks the row until the client ends. */
+    const lockRow = async (client: pg.Client) => {
+      await client.connect()
+      client.on('error', () => {})
+      await client.query('BEGIN')
+      await client.query("UPDATE t SET n = 5 WHERE id = 'a'")
+    }
+
+    test.each(['a single statement', 'a transaction'])(
+      '%s that waits for a lock is unavailable after half of the time limit',
+      async (kind) => {
+        const client = new pg.Client({ connectionString: url })
+        await lockRow(client)
+        onTestFinished(() => client.end())
+        const add = ({ query }: Pick<Database, 'query'>) => query("UPDATE t SET n = n + 1 WHERE id = 'a'")
+
+        const waiting =
+          kind === 'a transaction'
+            ? database.transaction(add)
+            : add({ query: (...asked) => database.query(...asked) })
+
+        await expect(waiting).rejects.toMatchObject({ code: 'unavailable', cause: { code: '55P03' } })
+        expect(await database.query('SELECT n FROM t')).toEqual([{ n: 0 }])
+      },
+    )
+
+    test('a transaction that is idle for too long is ended, and repeated', async () => {
+      let attempts = 0
+      const idle = database.transaction(async ({ query }) => {
+        await query("UPDATE t SET n = n + 1 WHERE id = 'a'")
+        if (++attempts > 1) return
+        const others = await openPostgres(url, responseTimeoutMs)
+        onTestFinished(() => others.close())
+        // Waits for the lock until the server ends this transaction.
+        await others.query("UPDATE t SET n = n + 10 WHERE id = 'a'")
+      })
+
+      await idle
+
+      expect(attempts).toBe(2)
+      expect(await database.query('SELECT n FROM t')).toEqual([{ n: 11 }])
+    })
+
+    test('a statement in a transaction that takes too long is cancelled by the server', async () => {
+      const slow = database.transaction(({ query }) => query('SELECT pg_sleep(60)'))
+
+      await expect(slow).rejects.toMatchObject({ code: 'unavailable', cause: { code: '57014' } })
+      const [running] = await database.query(
+        "SELECT count(*) AS n FROM pg_stat_activity WHERE query LIKE '%pg_sleep(60)%' AND state = 'active' AND pid <> pg_backend_pid()",
+      )
+      expect(running).toEqual({ n: 0 })
+    })
+
+    test('the time limits end with the transaction, as the connection may belong to the host app', async () => {
+      const pool = new pg.Pool({ connectionString: url, max: 1 })
+      onTestFinished(() => pool.end())
+      const shared = await openPostgres(pool, responseTimeoutMs)
+      const limitsOf = async () =>
+        (await shared.query("SELECT current_setting('lock_timeout') AS lock"))[0] as object
+
+      const inside = await shared.transaction(({ query }) => query('SHOW lock_timeout'))
+
+      expect(inside).toEqual([{ lock_timeout: '1s' }])
+      expect(await limitsOf()).toEqual({ lock: '0' })
+    })
+  })
+
+  test('an invalid statement is not taken for a failure of the database', async () => {
+    const database = await openDatabase((await all[1]?.fresh()) ?? '')
+    onTestFinished(() => database.close())
+
+    await expect(database.query('SELECT * FROM nowhere')).rejects.toMatchObject({ code: '42P01' })
   })
 
   test('a finished app exits without closing the database', async () => {

@@ -1,15 +1,31 @@
 /** The SQL interface. Statements use the common subset of SQLite and PostgreSQL. */
+import { LlmError } from '../errors.ts'
 
 export type SqlValue = string | number | bigint | Uint8Array | null
 
 export interface Queries {
   /**
-   * Runs one statement and returns its rows. Integers are numbers if that is exact, else bigints. Booleans
+   * Runs one statement and returns its rows. Rejects with an `LlmError` `unavailable` if the database is locked,
+   * missing or broken. Integers are numbers if that is exact, else bigints. Booleans
    * are 1 and 0.
    *
    * @param sql the statement, with `?` for each parameter
    */
-  query<Row extends object>(sql: string, parameters?: readonly SqlValue[]): Promise<readonly Row[]>
+  query<Row extends object>(
+    sql: string,
+    parameters?: readonly SqlValue[],
+    options?: QueryOptions,
+  ): Promise<readonly Row[]>
+}
+
+export interface QueryOptions {
+  /**
+   * Whether the statement only reads and may take seconds, such as a report. Two of these run at a time, so that
+   * others never wait for them. Ignored in a transaction.
+   *
+   * @default false
+   */
+  readonly isSlow?: boolean
 }
 
 export interface Database extends Queries {
@@ -20,9 +36,9 @@ export interface Database extends Queries {
   readonly clock: string
   /**
    * Runs `work` in a transaction, and rolls back when `work` throws. `work` must use only the queries that it
-   * receives. With PostgreSQL, `work` runs again after a conflict with another transaction. With SQLite, one
-   * transaction runs at a time, and all other queries wait. Rejects with `UncertainOutcome` if the commit was
-   * not confirmed.
+   * receives. `work` runs again after a conflict, such as with another transaction, or if it has run no query for
+   * 4 s. With SQLite, the transaction begins with its first query. Its writes run one after the other. A query sees
+   * all writes that were awaited before. Rejects with `UncertainOutcome` if the commit was not confirmed.
    */
   transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
@@ -37,9 +53,21 @@ export interface TransactionOptions {
 }
 
 /** The database did not confirm a commit, which may have succeeded. */
-export class UncertainOutcome extends Error {
-  override readonly name = 'UncertainOutcome'
+export class UncertainOutcome extends LlmError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('unavailable', message, { retryAfterMs }, options)
+  }
 }
+
+/** The error of a query that fails because the database is locked, missing or broken. */
+export const databaseUnavailable = (cause: unknown): LlmError =>
+  new LlmError('unavailable', 'The database is unavailable. Try again in 1 s.', { retryAfterMs }, { cause })
+
+const retryAfterMs = 1_000
+
+/** Returns why the database is unavailable, which clients must not see. Other errors are returned as they are. */
+export const reasonOf = (error: unknown): unknown =>
+  LlmError.is(error) && error.code === 'unavailable' && error.cause ? error.cause : error
 
 /** Replaces each `?` that is not in a string, quoted identifier or comment. */
 export const replaceParameters = (sql: string, replace: (index: number) => string): string => {

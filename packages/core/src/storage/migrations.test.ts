@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import type { Database } from './database.ts'
-import { type Migration, migrate } from './migrations.ts'
+import { type Migration, migrate, readAppliedSteps } from './migrations.ts'
 import { openDatabase } from './open.ts'
 
 const first: Migration = [
@@ -24,6 +24,8 @@ describe.each(databases())('in $name', ({ fresh }) => {
 
   const notes = async () =>
     (await database.query<{ id: string }>('SELECT id FROM notes ORDER BY id')).map(({ id }) => id)
+
+  const versions = async () => (await readAppliedSteps(database)).map(({ owner, number }) => [owner, number])
 
   test('each step runs once', async () => {
     await migrate(database, 'notes', [first])
@@ -51,13 +53,25 @@ describe.each(databases())('in $name', ({ fresh }) => {
     )
   })
 
-  test('steps of a newer version are kept, and each owner numbers its own steps', async () => {
+  test('rejects a database with steps of a newer version, and names both versions', async () => {
     await migrate(database, 'notes', [first, second])
+
+    await expect(migrate(database, 'notes', [first])).rejects.toThrow(
+      'its notes tables have schema version 2, and this version of Modelmount supports versions up to 1.',
+    )
+    expect(await notes()).toEqual(['first', 'second'])
+  })
+
+  test('each owner numbers its own steps', async () => {
+    await migrate(database, 'notes', [first, second])
+
     await migrate(database, 'others', [['CREATE TABLE others (id TEXT)']])
 
-    await migrate(database, 'notes', [first])
-
-    expect(await notes()).toEqual(['first', 'second'])
+    expect(await versions()).toEqual([
+      ['notes', 1],
+      ['notes', 2],
+      ['others', 1],
+    ])
   })
 
   test('four processes at once run each step once', async () => {

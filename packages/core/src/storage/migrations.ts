@@ -1,13 +1,34 @@
 /** Creates and changes tables in numbered steps, which run once per database. */
 import { createHash } from 'node:crypto'
-import type { Database } from './database.ts'
+import type { Database, Queries } from './database.ts'
 
 /** The SQL statements of one step. A released step never changes. A later change is another step. */
 export type Migration = readonly string[]
 
+/** A step that a database has applied. */
+export interface AppliedStep {
+  readonly owner: string
+  readonly number: number
+  readonly checksum: string
+}
+
+/** A newer version of Modelmount has changed the tables, so this version must not use them. */
+export class NewerSchemaError extends Error {
+  override readonly name = 'NewerSchemaError'
+
+  constructor(owner: string, version: number, supported: number) {
+    super(
+      `The database is too new: its ${owner} tables have schema version ${version}, and this version of ` +
+        `Modelmount supports versions up to ${supported}. Start the version of Modelmount that upgraded the ` +
+        'database, or a newer one, or restore a backup from before the upgrade.',
+    )
+  }
+}
+
 /**
- * Runs the missing steps, each in a transaction. Several processes can migrate at once. Ignores steps that a
- * newer version has applied. Throws if an applied step has changed.
+ * Runs the missing steps, each in a transaction. Several processes can migrate at once. Throws a
+ * `NewerSchemaError` before the first change if a newer version has applied further steps. Throws if an applied
+ * step has changed.
  *
  * @param owner name of a group of tables, whose steps are numbered from 1
  */
@@ -16,12 +37,18 @@ export async function migrate(
   owner: string,
   migrations: readonly Migration[],
 ): Promise<void> {
-  await database.transaction(async ({ query }) => void (await query(createMigrationsTable)), {
-    exclusive: true,
-  })
+  await database.transaction(
+    async (queries) => {
+      await queries.query(createMigrationsTable)
+      const steps = await readAppliedSteps(queries)
+      const version = versionOf(steps, owner)
+      if (version > migrations.length) throw new NewerSchemaError(owner, version, migrations.length)
+    },
+    { exclusive: true },
+  )
   for (const [index, statements] of migrations.entries()) {
     const number = index + 1
-    const checksum = createHash('sha256').update(statements.join(';\n')).digest('hex')
+    const checksum = checksumOf(statements)
     await database.transaction(
       async ({ query }) => {
         const [applied] = await query<{ checksum: string }>(
@@ -41,6 +68,19 @@ export async function migrate(
     )
   }
 }
+
+/** Reads the steps of all owners. Rejects if `migrate` has never run. */
+export const readAppliedSteps = (queries: Queries): Promise<readonly AppliedStep[]> =>
+  queries.query<AppliedStep>(
+    'SELECT owner, number, checksum FROM modelmount_migrations ORDER BY owner, number',
+  )
+
+/** Number of the last applied step of an owner, or 0. */
+export const versionOf = (steps: readonly AppliedStep[], owner: string): number =>
+  Math.max(0, ...steps.filter((step) => step.owner === owner).map(({ number }) => number))
+
+export const checksumOf = (statements: Migration): string =>
+  createHash('sha256').update(statements.join(';\n')).digest('hex')
 
 const createMigrationsTable = `CREATE TABLE IF NOT EXISTS modelmount_migrations (
   owner TEXT NOT NULL,

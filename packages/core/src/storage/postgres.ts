@@ -3,7 +3,10 @@
 import {
   checkParameterCount,
   type Database,
+  databaseUnavailable,
   type Queries,
+  type QueryOptions,
+  reasonOf,
   replaceParameters,
   type SqlValue,
   type TransactionOptions,
@@ -11,6 +14,7 @@ import {
   UncertainOutcome,
 } from './database.ts'
 import { retryOnConflict } from './retry-on-conflict.ts'
+import { SlowQueries } from './slow-queries.ts'
 
 /** The methods of `pg`'s `Pool` that this file uses. */
 export interface PostgresPool {
@@ -19,8 +23,8 @@ export interface PostgresPool {
 }
 interface PostgresClient {
   query(config: PostgresQuery): Promise<{ readonly rows: readonly object[] }>
-  on(event: 'error', listener: () => void): unknown
-  off(event: 'error', listener: () => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
   release(error?: Error): void
 }
 interface PostgresQuery {
@@ -52,9 +56,11 @@ export async function openPostgres(
   try {
     await database.query('SELECT 1')
     return database
-  } catch (cause) {
+  } catch (error) {
     await pool.end()
-    throw cause
+    // The host app gets the reason why its setting does not work.
+    const cause = reasonOf(error)
+    throw cause instanceof ConnectionError ? cause.cause : cause
   }
 }
 
@@ -64,6 +70,7 @@ class Postgres implements Database {
   readonly #pool: PostgresPool
   readonly #isOwned: boolean
   readonly #responseTimeoutMs: number
+  readonly #slowQueries = new SlowQueries()
 
   constructor(
     pool: PostgresPool,
@@ -74,11 +81,20 @@ class Postgres implements Database {
     this.#responseTimeoutMs = responseTimeoutMs
   }
 
-  query<Row extends object>(sql: string, parameters?: readonly SqlValue[]): Promise<readonly Row[]> {
-    return retryOnConflict(
-      () =>
-        this.#withConnection(this.#responseTimeoutMs, (connection) => connection.run<Row>(sql, parameters)),
-      isConflict,
+  query<Row extends object>(
+    sql: string,
+    parameters?: readonly SqlValue[],
+    { isSlow = false }: QueryOptions = {},
+  ): Promise<readonly Row[]> {
+    // In a transaction, because the server then cancels a statement that takes too long.
+    if (isSlow)
+      return this.#slowQueries.run(() =>
+        this.#retry(() => this.#transaction(({ query }) => query<Row>(sql, parameters), { isSlow })),
+      )
+    // A statement that writes may wait for a lock, so it needs the time limits of a transaction.
+    if (!isSelect.test(sql)) return this.transaction(({ query }) => query<Row>(sql, parameters))
+    return this.#retry(() =>
+      this.#withConnection(this.#responseTimeoutMs, (connection) => connection.run<Row>(sql, parameters)),
     )
   }
 
@@ -86,23 +102,38 @@ class Postgres implements Database {
     work: (queries: Queries) => Promise<Result>,
     options: TransactionOptions = {},
   ): Promise<Result> {
-    return retryOnConflict(() => this.#transaction(work, options), isConflict)
+    return this.#retry(() => this.#transaction(work, options))
   }
 
   async close(): Promise<void> {
     if (this.#isOwned) await this.#pool.end()
   }
 
+  async #retry<Result>(attempt: () => Promise<Result>): Promise<Result> {
+    try {
+      return await retryOnConflict(attempt, isConflict)
+    } catch (error) {
+      throw isUnavailable(error) ? databaseUnavailable(error) : error
+    }
+  }
+
   #transaction<Result>(
     work: (queries: Queries) => Promise<Result>,
-    { exclusive: isExclusive = false }: TransactionOptions,
+    { exclusive: isExclusive = false, isSlow = false }: TransactionOptions & QueryOptions,
   ): Promise<Result> {
-    // An exclusive transaction may wait for others, so its statements may take longer.
-    const responseTimeoutMs = isExclusive ? 6 * this.#responseTimeoutMs : this.#responseTimeoutMs
+    // An exclusive transaction may wait for others, and may create an index of a large table.
+    const factor = isExclusive ? 60 : isSlow ? 6 : 1
+    const responseTimeoutMs = factor * this.#responseTimeoutMs
     return this.#withConnection(responseTimeoutMs, async (connection) => {
       let isOver = false
       try {
-        await connection.run('BEGIN ISOLATION LEVEL READ COMMITTED')
+        await connection.run(
+          begin({
+            statementMs: 0.9 * responseTimeoutMs,
+            lockMs: isExclusive ? 0.9 * responseTimeoutMs : 0.5 * this.#responseTimeoutMs,
+            idleMs: 0.4 * this.#responseTimeoutMs,
+          }),
+        )
         if (isExclusive) await connection.run('SELECT pg_advisory_xact_lock(?)', [advisoryLockId])
         const result = await work({
           query: async (sql, parameters) => {
@@ -130,17 +161,20 @@ class Postgres implements Database {
     work: (connection: PostgresConnection) => Promise<Result>,
   ): Promise<Result> {
     const connecting = this.#pool.connect()
-    const client = await withTimeout(connecting, this.#responseTimeoutMs).catch((error: unknown) => {
+    const client = await withTimeout(connecting, this.#responseTimeoutMs).catch((cause: Error) => {
       connecting.then((late) => late.release(), ignore)
-      throw error
+      throw new ConnectionError(cause)
     })
     const connection = new PostgresConnection(client, responseTimeoutMs)
     // The listener of the pool only gets the errors of idle connections.
-    client.on('error', ignore)
+    const onError = (error: Error) => {
+      connection.failure ??= error
+    }
+    client.on('error', onError)
     try {
       return await work(connection)
     } finally {
-      client.off('error', ignore)
+      client.off('error', onError)
       client.release(connection.failure)
     }
   }
@@ -162,22 +196,30 @@ class PostgresConnection {
     const text = replaceParameters(sql, () => `$${++count}`)
     checkParameterCount(sql, count, parameters.length)
     const response = this.#client.query({ text, values: [...parameters], types })
-    const { rows } = await withTimeout(response, this.#responseTimeoutMs).catch((error: unknown) => {
-      if (error instanceof NoResponseError) this.failure = error
-      throw error
+    const { rows = [] } = await withTimeout(response, this.#responseTimeoutMs).catch((error: Error) => {
+      if (sqlStateOf(error) !== undefined) throw error
+      // The server may have ended the connection before. Then `failure` is its reason.
+      this.failure ??= error
+      throw sqlStateOf(this.failure) === undefined ? new ConnectionError(this.failure) : this.failure
     })
     return rows as readonly Row[]
   }
 }
 
-class NoResponseError extends Error {
-  override readonly name = 'NoAnswer'
+/** PostgreSQL cannot be reached, or does not answer. */
+class ConnectionError extends Error {
+  override readonly name = 'ConnectionError'
+
+  constructor(cause: Error & { readonly code?: unknown }) {
+    // An `AggregateError` of several addresses has a code and no message.
+    super(`The connection to PostgreSQL failed: ${cause.message || cause.code}`, { cause })
+  }
 }
 
 async function withTimeout<Result>(response: Promise<Result>, limitMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<never>((_resolve, reject) => {
-    const giveUp = () => reject(new NoResponseError(`PostgreSQL has not answered within ${limitMs} ms.`))
+    const giveUp = () => reject(new Error(`PostgreSQL has not answered within ${limitMs} ms.`))
     timer = setTimeout(giveUp, limitMs)
   })
   try {
@@ -191,8 +233,26 @@ async function withTimeout<Result>(response: Promise<Result>, limitMs: number): 
  * Rethrows the error if the server rejected the commit. After any other error, the commit may have succeeded.
  */
 function throwCommitError(cause: unknown): never {
-  if (cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR') throw cause
+  const isRejected = cause instanceof Error && 'severity' in cause && cause.severity === 'ERROR'
+  if (isRejected || sqlStateOf(cause) === idleInTransaction) throw cause
   throw new UncertainOutcome('PostgreSQL did not confirm the commit of a transaction.', { cause })
+}
+
+/**
+ * Begins a transaction with time limits, so that an app that is stopped in a transaction, or a person who keeps
+ * one open, does not block other calls for long. The limits are of the transaction, not of the connection: the
+ * connection may belong to the pool of the host app, or to PgBouncer.
+ *
+ * @param limits in milliseconds: `idleMs` between two statements
+ */
+const begin = (limits: {
+  readonly statementMs: number
+  readonly lockMs: number
+  readonly idleMs: number
+}): string => {
+  const [statementMs, lockMs, idleMs] = [limits.statementMs, limits.lockMs, limits.idleMs].map(Math.round)
+  return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${statementMs};
+    SET LOCAL lock_timeout = ${lockMs}; SET LOCAL idle_in_transaction_session_timeout = ${idleMs}`
 }
 
 const ignore = (): void => {}
@@ -226,9 +286,26 @@ async function loadPg(): Promise<typeof import('pg')> {
   }
 }
 
+/** The five characters of PostgreSQL's error code. Undefined for errors of the connection. */
+const sqlStateOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'severity' in error && 'code' in error ? String(error.code) : undefined
+
+const idleInTransaction = '25P03'
+
 /**
- * Whether the code is `serialization_failure` or `deadlock_detected`. In both cases, the transaction has
- * changed nothing.
+ * `serialization_failure`, `deadlock_detected` and `idle_in_transaction_session_timeout`. In all cases, the
+ * transaction has changed nothing.
  */
-const isConflict = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01')
+const conflicts: ReadonlySet<string | undefined> = new Set(['40001', '40P01', idleInTransaction])
+const isConflict = (error: unknown): boolean => conflicts.has(sqlStateOf(error))
+
+/**
+ * Conditions of the server that no statement of ours causes, as the beginning of their codes: connection
+ * exceptions, invalid authorization, a missing database, a read-only server, insufficient resources, locks and
+ * shutdowns, statements that take too long, and system errors.
+ */
+const unavailable = /^(08|28|3D|25006|25P03|40001|40P01|53|55P03|57|58)/
+const isUnavailable = (error: unknown): boolean =>
+  error instanceof ConnectionError || unavailable.test(sqlStateOf(error) ?? '')
+
+const isSelect = /^\s*SELECT\b/i

@@ -5,15 +5,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 const limitMs = 5_000
 
+export const retryDeadline = (): number => performance.now() + limitMs
+
 /**
- * Calls `attempt` until it no longer fails with a conflict. After 5 s, throws the last error. The pauses grow
- * and are random, so that conflicting processes do not retry at the same time.
+ * Calls `attempt` until it no longer fails with a conflict. After the deadline, throws the last error. The pauses
+ * grow and are random, so that conflicting processes do not retry at the same time.
+ *
+ * @param deadline time by `performance.now()` @default in 5 s
  */
 export async function retryOnConflict<Result>(
   attempt: () => Result | Promise<Result>,
   isConflict: (error: unknown) => boolean,
+  deadline = retryDeadline(),
 ): Promise<Result> {
-  const deadline = performance.now() + limitMs
   for (let pauseMs = 2; ; pauseMs = Math.min(2 * pauseMs, 100)) {
     try {
       return await attempt()

@@ -1,23 +1,40 @@
 import { expect, test } from 'vitest'
 import { LlmError } from '../../errors.ts'
 import type { HttpRequest } from '../../http/message.ts'
-import { type AccessOptions, createAccess as create } from './access.ts'
+import { type AccessOptions, AuthenticateError, createAccess as create } from './access.ts'
 import type { Caller } from './caller.ts'
 
 interface From {
   readonly address?: string
-  readonly caller?: Caller
+  readonly clientAddress?: string
+  readonly host?: string
+  readonly httpVersion?: string
+  /** The `access-control-allow-origin` that the host app has set. */
+  readonly allowedByApp?: string
+  /** What the app's `authenticate` returns. */
+  readonly caller?: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const call = ({ address = '127.0.0.1', caller, headers = {} }: From = {}): HttpRequest => ({
+const call = ({
+  address = '127.0.0.1',
+  caller,
+  headers = {},
+  httpVersion = '1.1',
+  allowedByApp,
+  ...forwarded
+}: From = {}): HttpRequest => ({
   method: 'GET',
   path: '/',
   params: {},
   remoteAddress: address,
-  caller,
+  ...forwarded,
+  httpVersion,
+  responseHeader: (name) => (name === 'access-control-allow-origin' ? allowedByApp : undefined),
+  authenticate: async () => caller as Caller,
   signal: new AbortController().signal,
   header: (name) => headers[name],
+  headerNames: () => Object.keys(headers),
   query: () => undefined,
   json: async () => ({}),
   bytes: async function* () {},
@@ -29,11 +46,10 @@ const known: Readonly<Record<string, Caller>> = {
 }
 
 const createAccess = (options: AccessOptions) =>
-  create(options, async (secret) => {
-    const caller = known[secret]
-    if (!caller) throw new LlmError('authentication', 'wrong')
-    return caller
-  })
+  create(
+    options,
+    async (secrets) => new Map(Object.entries(known).filter(([secret]) => secrets.includes(secret))),
+  )
 
 const thrownBy = async (attempt: () => unknown): Promise<unknown> => {
   try {
@@ -53,7 +69,11 @@ test('a direct call from this machine is anonymous and has the scope inference',
 test('rejects any other call with an error that names the option, also in the log', async () => {
   const { authorize } = createAccess({})
 
-  for (const from of [{ address: '10.0.0.7' }, { headers: { 'x-forwarded-for': '10.0.0.7' } }]) {
+  for (const from of [
+    { address: '10.0.0.7' },
+    { headers: { 'x-forwarded-for': '10.0.0.7' } },
+    { httpVersion: '1.0' },
+  ]) {
     expect(await thrownBy(() => authorize(call(from), 'inference'))).toMatchObject({
       code: 'authentication',
       message: expect.stringContaining("auth: 'host'"),
@@ -85,9 +105,22 @@ test('with auth `host`, `authenticate` alone identifies the caller', async () =>
   })
 })
 
+test('an `LlmError` of `authenticate` is passed on, and any other error as the cause of an `AuthenticateError`', async () => {
+  const { authorize } = createAccess({ auth: 'host' })
+  const locked = new LlmError('permission', 'locked')
+  const failed = new Error('no session')
+  const fail = (cause: Error) =>
+    thrownBy(() => authorize({ ...call(), authenticate: () => Promise.reject(cause) }, 'inference'))
+
+  expect(await fail(locked)).toBe(locked)
+  const thrown = await fail(failed)
+  expect(thrown).toBeInstanceOf(AuthenticateError)
+  expect((thrown as Error).cause).toBe(failed)
+})
+
 test('converts numeric ids to strings and treats falsy callers as absent', async () => {
   const { authorize } = createAccess({ auth: 'host' })
-  const named = (caller: unknown) => authorize(call({ caller: caller as Caller }), 'inference')
+  const named = (caller: unknown) => authorize(call({ caller }), 'inference')
 
   expect(await named({ id: 7, tenant: 8n })).toEqual({ id: '7', tenant: '8' })
   for (const nobody of [null, false, '', 0])
@@ -118,7 +151,7 @@ test.each([
 ])('a caller %j causes a setup error that names %s', async (caller, field) => {
   const { authorize } = createAccess({ auth: 'host' })
 
-  expect(await thrownBy(() => authorize(call({ caller: caller as Caller }), 'inference'))).toMatchObject({
+  expect(await thrownBy(() => authorize(call({ caller }), 'inference'))).toMatchObject({
     code: 'internal',
     message: expect.stringContaining(`Invalid caller from the app: ${field}: `),
     details: { setup: true },
@@ -170,10 +203,66 @@ test('configured origins replace the default origins', async () => {
   })
 })
 
-test("with auth `host`, origins are left to the app's CORS middleware", async () => {
+test("with auth `host`, only the page that the app's CORS middleware has named is allowed", async () => {
   const { checkOrigin } = createAccess({ auth: 'host' })
+  const origin = 'https://app.example.com'
+  const check = (allowedByApp?: string) =>
+    thrownBy(() => checkOrigin(call({ headers: { origin }, ...(allowedByApp && { allowedByApp }) })))
 
-  expect(checkOrigin(call({ headers: { origin: 'https://anything.example' } }))).toEqual({})
+  expect(await check(origin)).toEqual({})
+  for (const other of ['*', 'https://app.example', undefined])
+    expect(await check(other)).toMatchObject({ code: 'permission', details: { page: true } })
+})
+
+test("with other values of auth, the app's CORS middleware allows no page", async () => {
+  const origin = 'https://app.example.com'
+
+  for (const auth of ['anonymous', 'keys'] as const) {
+    const { checkOrigin } = createAccess({ auth })
+    expect(
+      await thrownBy(() => checkOrigin(call({ headers: { origin }, allowedByApp: origin }))),
+    ).toMatchObject({ code: 'permission' })
+  }
+})
+
+test('with auth `anonymous`, only the Host header makes a page the same origin', async () => {
+  const headers = { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' }
+  const check = (auth: 'anonymous' | 'host' | 'keys', host?: string) =>
+    thrownBy(() =>
+      createAccess({ auth }).checkOrigin(call({ headers: { ...headers, ...(host && { host }) } })),
+    )
+
+  expect(await check('anonymous')).toMatchObject({ code: 'permission' })
+  for (const auth of ['host', 'keys'] as const) expect(await check(auth)).toEqual({})
+})
+
+test('the rule of the admin API allows only pages of the same origin, whatever `origins` says', async () => {
+  const { checkSameOrigin } = createAccess({ auth: 'host', origins: ['*'] })
+  const check = (origin: string, from: From = {}) =>
+    thrownBy(() => checkSameOrigin(call({ ...from, headers: { origin, host: 'localhost:3000' } })))
+
+  expect(await check('http://localhost:3000')).toBeUndefined()
+  expect(await check('https://a.example', { host: 'a.example' })).toBeUndefined()
+  for (const from of [{}, { allowedByApp: 'https://a.example' }])
+    expect(await check('https://a.example', from)).toMatchObject({ code: 'permission' })
+})
+
+test.each(['https://app.example.com', [7], {}])(
+  'rejects origins that are no list of strings: %j',
+  (origins) => {
+    expect(() => createAccess({ origins: origins as string[] })).toThrow('Expected `origins` to be a list')
+  },
+)
+
+test('wrong keys are limited by the address of the client', async () => {
+  const { authorize } = createAccess({ auth: 'keys', maxFailedAuthentications: 1 })
+  const attempt = async (from: From, secret = 'x') =>
+    thrownBy(() => authorize(call({ ...from, headers: { 'x-api-key': secret } }), 'inference'))
+
+  expect(await attempt({})).toMatchObject({ code: 'authentication' })
+  expect(await attempt({})).toMatchObject({ code: 'rate_limit' })
+  expect(await attempt({ clientAddress: '203.0.113.7' })).toMatchObject({ code: 'authentication' })
+  expect(await attempt({}, 'the-secret')).toEqual(known['the-secret'])
 })
 
 test('with auth `keys`, the key in either header identifies the caller', async () => {

@@ -8,9 +8,11 @@ import {
   isDirectLoopback,
   isLocalHost,
   localOrigins,
+  type OriginRules,
 } from '../../http/guard.ts'
 import type { HttpRequest } from '../../http/message.ts'
 import type { Caller, Scope } from './caller.ts'
+import type { FindCallers, KeyAuthenticator } from './key-authenticator.ts'
 import { parseCaller } from './parse-caller.ts'
 
 export interface AccessOptions {
@@ -24,10 +26,11 @@ export interface AccessOptions {
   auth?: AuthMode | undefined
 
   /**
-   * Allowed origins of browser pages: `https://app.example.com`, `http://*.example.com`.
+   * Allowed origins of browser pages: `https://app.example.com`, `http://*.example.com`. Pages of the same origin
+   * as the routes are always allowed. With `auth: 'host'`, so are pages for which the app's own CORS middleware has
+   * set `access-control-allow-origin` to their origin, but not to `*`.
    *
-   * @default pages from this machine; with `auth: 'host'`, all pages, since the app's own CORS middleware
-   * decides
+   * @default pages from this machine; with `auth: 'host'`, none
    */
   origins?: readonly string[] | undefined
 
@@ -39,6 +42,15 @@ export interface AccessOptions {
    * @default ['inference']
    */
   scopes?: readonly Scope[] | undefined
+
+  /**
+   * How many wrong API keys per minute one client address may send with `auth: 'keys'`, from 1 to 1,000,000.
+   * Further wrong keys get 429 with `retry-after` instead of 401, and are looked up together, ten times per second
+   * at most. Valid keys from the same address are accepted all the time. IPv6 addresses of one /64 count as one.
+   *
+   * @default 30
+   */
+  maxFailedAuthentications?: number | undefined
 }
 
 export type AuthMode = (typeof authModes)[number]
@@ -51,19 +63,20 @@ export interface Access {
    * an `LlmError` `permission` for a page of any other origin.
    */
   checkOrigin(request: HttpRequest): Readonly<Record<string, string>>
+  /** Throws an `LlmError` `permission` for a browser page of any other origin, even of an allowed one. */
+  checkSameOrigin(request: HttpRequest): void
   /**
-   * Returns the authenticated caller. Rejects with an `LlmError`: `authentication`, or `permission` if the
-   * caller lacks the scope.
+   * Returns the authenticated caller. Rejects with an `LlmError`, such as `authentication`, or `permission` if the
+   * caller lacks the scope. Rejects with an `AuthenticateError` if the app's `authenticate` fails otherwise.
    */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
   /** Returns the scopes of a caller: its own, else those of the option `scopes`. */
   scopesOf(caller: Caller): readonly Scope[]
 }
 
-/** @param authenticate finds the API key with this secret and returns its caller */
 export function createAccess(
-  { auth = 'anonymous', origins, scopes = ['inference'] }: AccessOptions,
-  authenticate: (secret: string) => Promise<Caller>,
+  { auth = 'anonymous', origins, scopes = ['inference'], maxFailedAuthentications = 30 }: AccessOptions,
+  findCallers: FindCallers,
 ): Access {
   if (!authModes.includes(auth))
     throw new TypeError(`Expected \`auth\` to be one of ${authModes.join(', ')}, got '${String(auth)}'`)
@@ -71,21 +84,42 @@ export function createAccess(
     throw new TypeError(
       `Expected \`scopes\` to be some of ${allScopes.join(', ')}, got ${JSON.stringify(scopes)}`,
     )
+  if (origins !== undefined && !(Array.isArray(origins) && origins.every((one) => typeof one === 'string')))
+    throw new TypeError(`Expected \`origins\` to be a list of strings, got ${JSON.stringify(origins)}`)
   const scopesOf = (caller: Caller): readonly Scope[] => caller.scopes ?? scopes
-  const allowed = origins ?? (auth === 'host' ? undefined : localOrigins)
+  let keyAuthenticator: Promise<KeyAuthenticator> | undefined
+  const openKeyAuthenticator = async (): Promise<KeyAuthenticator> => {
+    // Imported for the first key, so that an app without keys starts faster.
+    const { KeyAuthenticator } = await import('./key-authenticator.ts')
+    return new KeyAuthenticator(findCallers, maxFailedAuthentications)
+  }
+  const rules: OriginRules = {
+    allowed: origins ?? (auth === 'host' ? [] : localOrigins),
+    trustsFetchMetadata: auth !== 'anonymous',
+  }
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
-    // Any falsy value means no caller: an app may write `authenticate: (req) => req.user && { … }`.
-    host: ({ caller }) => (caller ? parseCaller(caller) : raise(authenticationRequired())),
-    keys: (request) => authenticate(expectCredential(request)),
+    host: authenticateByApp,
+    keys: async (request) => {
+      const secret = expectCredential(request)
+      keyAuthenticator ??= openKeyAuthenticator()
+      const { clientAddress, remoteAddress } = request
+      return (await keyAuthenticator).authenticate(secret, clientAddress ?? remoteAddress)
+    },
   }
 
   return {
     auth,
     checkOrigin: (request) => {
-      const page = classifyOrigin(request, allowed)
+      const page = classifyOrigin(request, rules)
+      if (page.kind === 'none' || page.kind === 'same') return {}
+      // The app has set all headers for this page. Ours would replace some of them.
+      if (auth === 'host' && isAllowedByApp(request, page.origin)) return {}
       if (page.kind === 'refused') throw originNotAllowed(page.origin)
-      return page.kind === 'allowed' && allowed ? crossOriginHeaders(page.origin) : {}
+      return crossOriginHeaders(page.origin)
+    },
+    checkSameOrigin: (request) => {
+      if (classifyOrigin(request, { ...rules, allowed: [] }).kind === 'refused') throw sameOriginRequired()
     },
     authorize: async (request, scope) => {
       const caller = await authenticators[auth](request)
@@ -99,6 +133,21 @@ export function createAccess(
 
 const allScopes: readonly Scope[] = ['inference', 'models', 'admin']
 
+/**
+ * An error of the app's `authenticate` that is not an `LlmError`. Its cause belongs to the error handler of the
+ * app's framework.
+ */
+export class AuthenticateError extends Error {}
+
+async function authenticateByApp(request: HttpRequest): Promise<Caller> {
+  const caller = await request.authenticate?.().catch((cause) => {
+    throw LlmError.is(cause) ? cause : new AuthenticateError('`authenticate` has failed.', { cause })
+  })
+  // Any falsy value means no caller: an app may write `authenticate: (req) => req.user && { … }`.
+  if (!caller) throw authenticationRequired()
+  return parseCaller(caller)
+}
+
 function authenticateLoopback(request: HttpRequest): Caller {
   if (!isDirectLoopback(request)) throw loopbackRequired()
   if (!isLocalHost(request.header('host')))
@@ -110,9 +159,9 @@ function authenticateLoopback(request: HttpRequest): Caller {
   return { id: 'anonymous' }
 }
 
-function raise(error: LlmError): never {
-  throw error
-}
+/** Whether middleware of the host app has allowed this page to read the response, and not just any page. */
+const isAllowedByApp = ({ responseHeader }: HttpRequest, origin: string): boolean =>
+  responseHeader?.('access-control-allow-origin') === origin
 
 const authenticationRequired = (): LlmError =>
   new LlmError('authentication', 'Authentication required: `authenticate` returned no caller.')
@@ -123,6 +172,9 @@ const loopbackRequired = (): LlmError =>
     "Authentication required: without it, only direct calls from this machine are answered. In the app, set `auth: 'host'` of createLlm() and the option `authenticate` of the router, or `auth: 'keys'`.",
     { setup: true },
   )
+
+const sameOriginRequired = (): LlmError =>
+  new LlmError('permission', 'Pages of other origins cannot call the admin API.')
 
 const originNotAllowed = (origin: string): LlmError =>
   new LlmError(

@@ -39,7 +39,7 @@ export interface Caller {
    */
   readonly tier?: string | undefined
   readonly spendingLimit?: SpendingLimit | undefined
-  /** Set if the caller is an API key. */
+  /** Set if the caller is an API key of `llm.keys`. Its answers end when the key is revoked or deleted. */
   readonly key?: { readonly id: string; readonly name: string } | undefined
 }
 

@@ -73,6 +73,12 @@ export function serializeGrant({ spendingLimit, ...grant }: Grant): string {
   return JSON.stringify(stored)
 }
 
+/**
+ * Replaces an invalid id by an empty string, because PostgreSQL rejects some strings, such as strings with
+ * NUL.
+ */
+export const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
+
 export const keyNotFound = (): LlmError => new LlmError('not_found', 'Key not found.')
 
 function throwRowMissing(): never {

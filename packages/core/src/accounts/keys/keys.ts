@@ -4,10 +4,12 @@
  */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import { createAbsentDatabase } from '../../storage/absent-database.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
+import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
 import {
   type KeyRow,
   keyColumns,
@@ -16,6 +18,7 @@ import {
   parseGrant,
   saveKey,
   serializeGrant,
+  toSafeId,
 } from './key-rows.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { RevocationWatcher } from './revocation-watcher.ts'
@@ -108,21 +111,36 @@ export class Keys {
     })
   }
 
-  /** Lists all keys, including revoked keys. The newest key comes first. */
-  async list(): Promise<readonly ApiKey[]> {
+  /**
+   * Lists up to `limit` keys, including revoked keys. The newest key comes first. `after` is the id of the last
+   * key of the previous page.
+   */
+  async list({ limit, after }: PageQuery = {}): Promise<readonly ApiKey[]> {
     const { clock } = this.#database
+    const size = checkLimit(limit)
+    const last = after === undefined ? undefined : await this.#rowOf(after)
+    if (after !== undefined && !last) throw unknownEntry('a key')
     const rows = await this.#database.query<KeyRow>(
-      `SELECT ${keyColumns(clock)} FROM modelmount_keys ORDER BY created_at DESC, id`,
+      `SELECT ${keyColumns(clock)} FROM modelmount_keys
+       ${last ? 'WHERE created_at <= ? AND (created_at < ? OR id > ?)' : ''} ORDER BY created_at DESC, id LIMIT ?`,
+      [...(last ? [last.created_at, last.created_at, last.id] : []), size],
+      { isSlow: true },
     )
     return rows.map(toApiKey)
   }
 
-  async get(id: string): Promise<ApiKey> {
-    const { clock } = this.#database
-    const [row] = await this.#database.query<KeyRow>(
-      `SELECT ${keyColumns(clock)} FROM modelmount_keys WHERE id = ?`,
-      [toSafeId(id)],
+  /** Returns the current names of keys, by id. Unknown ids are missing. */
+  async namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (ids.length === 0) return new Map()
+    const rows = await this.#database.query<Pick<KeyRow, 'id' | 'name'>>(
+      `SELECT id, name FROM modelmount_keys WHERE id IN (${ids.map(() => '?').join(', ')})`,
+      ids,
     )
+    return new Map(rows.map(({ id, name }) => [id, name]))
+  }
+
+  async get(id: string): Promise<ApiKey> {
+    const row = await this.#rowOf(id)
     if (!row) throw keyNotFound()
     return toApiKey(row)
   }
@@ -164,10 +182,8 @@ export class Keys {
       const { grace = '24h' } = schema.parseSettings(schema.Rotation, rotation)
       const row = await lockKey(queries, clock, toSafeId(id))
       const end = schema.addLifetime(row.now, grace)
-      await queries.query('DELETE FROM modelmount_key_secrets WHERE key_id = ? AND expires_at <= ?', [
-        row.id,
-        row.now,
-      ])
+      // Expired secrets stay in the table. If the clock is years ahead, secrets that count as expired are valid
+      // again as soon as the clock is right.
       await queries.query(
         `UPDATE modelmount_key_secrets SET expires_at = ?
          WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
@@ -194,24 +210,53 @@ export class Keys {
     return toApiKey(row)
   }
 
+  /** Revokes all keys of a tenant like `revoke`, and returns how many were not revoked yet. */
+  async revokeTenant(tenant: string): Promise<number> {
+    const id = toStorableId(tenant)
+    const rows = await this.#database.query<Pick<KeyRow, 'id'>>(
+      `UPDATE modelmount_keys SET revoked_at = ${this.#database.clock}
+       WHERE revoked_at IS NULL AND COALESCE(tenant, id) = ? RETURNING id`,
+      [id],
+    )
+    for (const row of rows) this.#revocations.end(row.id)
+    return rows.length
+  }
+
   /**
    * Returns the caller whose API key has this secret. Rejects with the same `authentication` error for
    * unknown, revoked and expired keys.
    */
   async authenticate(secret: string): Promise<Caller> {
+    const caller = (await this.findCallers([secret])).get(secret)
+    if (!caller) throw invalidKey()
+    return caller
+  }
+
+  /** Returns the callers of the valid API keys among these secrets, by secret, with one query. */
+  async findCallers(secrets: readonly string[]): Promise<ReadonlyMap<string, Caller>> {
     const { clock } = this.#database
-    const publicId = parsePublicId(secret)
-    if (publicId === undefined) throw invalidKey()
-    const [row] = await this.#database.query<KeyRow & { readonly hash: string }>(
-      `SELECT k.id, k.name, k.tenant, k.granted, k.last_used_at, s.hash, ${clock} AS now
+    const ids = [...new Set(secrets.flatMap((secret) => parsePublicId(secret) ?? []))]
+    if (ids.length === 0) return new Map()
+    const rows = await this.#database.query<SecretRow>(
+      `SELECT k.id, k.name, k.tenant, k.granted, k.last_used_at, s.public_id, s.hash, ${clock} AS now
        FROM modelmount_key_secrets s JOIN modelmount_keys k ON k.id = s.key_id
-       WHERE s.public_id = ? AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock})
+       WHERE s.public_id IN (${ids.map(() => '?').join(', ')})
+         AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${clock})
          AND (s.expires_at IS NULL OR s.expires_at > ${clock})`,
-      [publicId],
+      ids,
     )
-    if (!row || !matchesHash(secret, row.hash)) throw invalidKey()
-    if (row.last_used_at === null || row.last_used_at <= row.now - recordUseEveryMs) this.#recordUse(row)
-    return toCaller(row)
+    const rowsById = new Map(rows.map((row) => [row.public_id, row]))
+    const callers = new Map<string, Caller>()
+    for (const secret of secrets) {
+      const row = rowsById.get(parsePublicId(secret) ?? '')
+      if (!row || !matchesHash(secret, row.hash)) continue
+      const { last_used_at: lastUsedAt, now } = row
+      // A time in the future was written while the clock was ahead.
+      if (lastUsedAt === null || lastUsedAt <= now - recordUseEveryMs || lastUsedAt > now)
+        this.#recordUse(row)
+      callers.set(secret, toCaller(row))
+    }
+    return callers
   }
 
   /**
@@ -230,6 +275,15 @@ export class Keys {
     await Promise.all(this.#pendingUses.values())
   }
 
+  async #rowOf(id: string): Promise<KeyRow | undefined> {
+    const { clock } = this.#database
+    const [row] = await this.#database.query<KeyRow>(
+      `SELECT ${keyColumns(clock)} FROM modelmount_keys WHERE id = ?`,
+      [toSafeId(id)],
+    )
+    return row
+  }
+
   /** Rejects an unknown tier, because each call of a key with this tier would fail. */
   #checkTier(tier: string | null | undefined): void {
     if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
@@ -242,8 +296,8 @@ export class Keys {
     if (this.#pendingUses.has(id)) return
     const recorded = this.#database
       .query(
-        'UPDATE modelmount_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ?)',
-        [now, id, now - recordUseEveryMs],
+        'UPDATE modelmount_keys SET last_used_at = ? WHERE id = ? AND (last_used_at IS NULL OR last_used_at <= ? OR last_used_at > ?)',
+        [now, id, now - recordUseEveryMs, now],
       )
       .catch(() => {})
       .finally(() => this.#pendingUses.delete(id))
@@ -256,6 +310,8 @@ export class Keys {
 }
 
 const recordUseEveryMs = 60_000
+
+type SecretRow = KeyRow & { readonly public_id: string; readonly hash: string }
 
 async function readClock({ query }: Queries, clock: string): Promise<number> {
   const [row] = await query<{ now: number }>(`SELECT ${clock} AS now`)
@@ -296,11 +352,5 @@ function toCaller(row: KeyRow): Caller {
 
 const toTenant = ({ id, tenant }: Pick<KeyRow, 'id' | 'tenant'>): string => tenant ?? id
 
-/**
- * Replaces an invalid id by an empty string, because PostgreSQL rejects some strings, such as strings with
- * NUL.
- */
-const toSafeId = (id: string): string => (/^\w{1,100}$/.test(id) ? id : '')
-
-const invalidKey = (): LlmError =>
+export const invalidKey = (): LlmError =>
   new LlmError('authentication', 'Invalid API key: it is unknown, revoked or expired.')

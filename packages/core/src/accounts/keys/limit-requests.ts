@@ -7,7 +7,8 @@ import { invalidRequest, LlmError } from '../../errors.ts'
 import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
-import { lockKey, parseGrant, saveKey } from './key-rows.ts'
+import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
+import { lockKey, parseGrant, saveKey, toSafeId } from './key-rows.ts'
 import * as schema from './schema.ts'
 import type { LimitRequestInput } from './settings.ts'
 
@@ -39,21 +40,38 @@ export class LimitRequests {
     if (!key) throw new LlmError('permission', 'Limit requests require an API key. Call this route with one.')
     if (Object.values(limits).every((limit) => limit === undefined))
       throw invalidRequest('limits: Expected at least one limit.', { param: 'limits' })
-    const [row] = await this.#database.query<LimitRequestRow>(
-      `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
-       VALUES (?, ?, ?, ?, 'pending', ${this.#database.clock})
-       ON CONFLICT DO NOTHING RETURNING ${columns}`,
-      [`limreq_${randomBytes(12).toString('hex')}`, key.id, JSON.stringify(limits), reason],
-    )
+    const { clock } = this.#database
+    const [row] = await this.#database.transaction(async (queries) => {
+      // The key may have been revoked and deleted since it was authenticated.
+      const { id } = await lockKey(queries, clock, toSafeId(key.id))
+      return queries.query<LimitRequestRow>(
+        `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
+         VALUES (?, ?, ?, ?, 'pending', ${clock})
+         ON CONFLICT DO NOTHING RETURNING ${columns}`,
+        [`limreq_${randomBytes(12).toString('hex')}`, id, JSON.stringify(limits), reason],
+      )
+    })
     if (!row) throw new LlmError('conflict', 'Another limit request of this key is pending.')
     return toRequest(row)
   }
 
-  /** Returns the requests, the oldest first. */
-  async list({ status }: Partial<Pick<LimitRequest, 'status'>> = {}): Promise<readonly LimitRequest[]> {
+  /**
+   * Returns up to `limit` requests, the oldest first. `after` is the id of the last request of the previous
+   * page.
+   */
+  async list({ status, limit, after }: LimitRequestsQuery = {}): Promise<readonly LimitRequest[]> {
+    const size = checkLimit(limit)
+    const last = after === undefined ? undefined : await this.#rowOf(this.#database, after)
+    if (after !== undefined && !last) throw unknownEntry('a limit request')
+    const conditions = [
+      ...(status ? ['status = ?'] : []),
+      ...(last ? ['created_at >= ? AND (created_at > ? OR id > ?)'] : []),
+    ]
     const rows = await this.#database.query<LimitRequestRow>(
-      `SELECT ${columns} FROM modelmount_limit_requests ${status ? 'WHERE status = ?' : ''} ORDER BY created_at, id`,
-      status ? [status] : [],
+      `SELECT ${columns} FROM modelmount_limit_requests
+       ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''} ORDER BY created_at, id LIMIT ?`,
+      [...(status ? [status] : []), ...(last ? [last.created_at, last.created_at, last.id] : []), size],
+      { isSlow: true },
     )
     return rows.map(toRequest)
   }
@@ -78,22 +96,31 @@ export class LimitRequests {
     return this.#database.transaction((queries) => this.#decide(queries, id, 'refused'))
   }
 
-  async #decide({ query }: Queries, id: string, status: 'approved' | 'refused'): Promise<LimitRequest> {
-    const safeId = /^\w{1,100}$/.test(id) ? id : ''
-    const [row] = await query<LimitRequestRow>(
+  async #decide(queries: Queries, id: string, status: 'approved' | 'refused'): Promise<LimitRequest> {
+    const [row] = await queries.query<LimitRequestRow>(
       `UPDATE modelmount_limit_requests SET status = ?, decided_at = ${this.#database.clock}
        WHERE id = ? AND status = 'pending' RETURNING ${columns}`,
-      [status, safeId],
+      [status, toSafeId(id)],
     )
     if (row) return toRequest(row)
-    const [decided] = await query<LimitRequestRow>(
-      `SELECT ${columns} FROM modelmount_limit_requests WHERE id = ?`,
-      [safeId],
-    )
+    const decided = await this.#rowOf(queries, id)
     throw decided
       ? new LlmError('conflict', `This limit request is already ${decided.status}.`)
       : new LlmError('not_found', 'Limit request not found.')
   }
+
+  async #rowOf(queries: Queries, id: string): Promise<LimitRequestRow | undefined> {
+    const [row] = await queries.query<LimitRequestRow>(
+      `SELECT ${columns} FROM modelmount_limit_requests WHERE id = ?`,
+      [toSafeId(id)],
+    )
+    return row
+  }
+}
+
+interface LimitRequestsQuery extends PageQuery {
+  /** @default any status */
+  readonly status?: LimitRequest['status'] | undefined
 }
 
 const columns = 'id, key_id, limits, reason, status, created_at, decided_at'

@@ -29,16 +29,20 @@ export class RevocationWatcher {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }
 
-  /** Asks the database which watched keys are revoked. A timer calls this every 5 s while answers run. */
+  /**
+   * Asks the database which watched keys are revoked, or deleted after that. A timer calls this every 5 s while
+   * answers run.
+   */
   async look(): Promise<void> {
     const ids = [...this.#listeners.keys()]
     for (let from = 0; from < ids.length; from += batchSize) {
       const batch = ids.slice(from, from + batchSize)
-      const revoked = await this.#database.query<{ readonly id: string }>(
-        `SELECT id FROM modelmount_keys WHERE revoked_at IS NOT NULL AND id IN (${batch.map(() => '?').join(', ')})`,
+      const rows = await this.#database.query<{ readonly id: string }>(
+        `SELECT id FROM modelmount_keys WHERE revoked_at IS NULL AND id IN (${batch.map(() => '?').join(', ')})`,
         batch,
       )
-      for (const { id } of revoked) this.end(id)
+      const valid = new Set(rows.map(({ id }) => id))
+      for (const id of batch) if (!valid.has(id)) this.end(id)
     }
   }
 

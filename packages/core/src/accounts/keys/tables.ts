@@ -38,4 +38,10 @@ export const keyTables: readonly Migration[] = [
   ],
   // Null if the key is its own tenant.
   ['ALTER TABLE modelmount_keys ADD COLUMN tenant TEXT'],
+  // The orders of lists, whose pages would otherwise sort all rows, and the keys of one tenant.
+  [
+    'CREATE INDEX modelmount_keys_created_at ON modelmount_keys (created_at DESC, id)',
+    'CREATE INDEX modelmount_limit_requests_created_at ON modelmount_limit_requests (created_at, id)',
+    'CREATE INDEX modelmount_keys_tenant ON modelmount_keys ((COALESCE(tenant, id)))',
+  ],
 ]

@@ -1,8 +1,6 @@
 /** Writes the rows of the ledger: one row per call, and one row of sums per day, caller and model. */
 
-import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
-import { type Caller, tenantOf } from '../auth/caller.ts'
 import { dayOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
 import type { CallRow } from './report.ts'
@@ -11,9 +9,12 @@ export interface NewCall
   extends Pick<CallRow, 'id' | 'tokens' | 'undeliveredTokens' | 'nanoUsd' | 'isPriced' | 'status'> {
   /** Start of the call, in milliseconds since 1970. */
   readonly at: number
-  readonly caller: Caller
+  /** `caller`, `tenant` and `model` are storable ids. */
+  readonly caller: string
+  readonly tenant: string
+  readonly keyName: string | null
   readonly model: string
-  readonly dialect: string | undefined
+  readonly dialect: string | null
   readonly durationMs: number
 }
 
@@ -22,11 +23,8 @@ export interface NewCall
  * changes nothing: an earlier write succeeded, but its response was lost.
  */
 export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
-  const { id, at, undeliveredTokens, nanoUsd, isPriced } = call
-  const caller = toStorableId(call.caller.id)
-  const tenant = toStorableId(tenantOf(call.caller))
-  const model = toStorableId(call.model)
-  const name = call.caller.key?.name ?? null
+  const { id, at, caller, tenant, model, undeliveredTokens, nanoUsd, isPriced } = call
+  const name = call.keyName
   const kinds = toTokenColumns(call.tokens)
   const written = await query(
     `INSERT INTO modelmount_calls (id, at, caller, tenant, key_name, model, dialect,
@@ -35,7 +33,7 @@ export async function writeCall({ query }: Queries, call: NewCall): Promise<bool
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (id) DO NOTHING RETURNING id`,
     [
-      ...[id, at, caller, tenant, name, model, call.dialect ?? null],
+      ...[id, at, caller, tenant, name, model, call.dialect],
       ...[...kinds, undeliveredTokens],
       ...[nanoUsd, isPriced ? 1 : 0, call.status, call.durationMs],
     ],
@@ -52,6 +50,36 @@ export async function writeCall({ query }: Queries, call: NewCall): Promise<bool
   return true
 }
 
+/**
+ * Deletes a row that was written from a note, and subtracts it from the sums. Returns its cost in nano-dollars.
+ * Undefined if there is no such row.
+ */
+export async function takeBackCall({ query }: Queries, id: string): Promise<number | undefined> {
+  const [row] = await query<KilledRow>(
+    `DELETE FROM modelmount_calls WHERE id = ? AND status = 'killed' RETURNING at, caller, model, priced,
+       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens, nano_usd`,
+    [id],
+  )
+  if (!row) return undefined
+  const { at, caller, model, priced, ...counts } = row
+  const sums = { ...counts, calls: 1, unpriced_calls: 1 - priced }
+  await query(
+    `UPDATE modelmount_usage_days SET ${summedColumns.map((column) => `${column} = ${column} - ?`).join(', ')}
+     WHERE day = ? AND caller = ? AND model = ?`,
+    [...summedColumns.map((column) => sums[column]), dayOf(at), caller, model],
+  )
+  return row.nano_usd
+}
+
+type KilledRow = {
+  readonly at: number
+  readonly caller: string
+  readonly model: string
+  readonly priced: number
+} & {
+  readonly [Column in Exclude<SummedColumn, 'calls' | 'unpriced_calls'>]: number
+}
+
 const toTokenColumns = ({ input, cachedInput, cacheWrite, output }: TokensByKind) => [
   input,
   cachedInput,
@@ -59,7 +87,7 @@ const toTokenColumns = ({ input, cachedInput, cacheWrite, output }: TokensByKind
   output,
 ]
 
-const summedColumns = [
+export const summedColumns = [
   'calls',
   'input_tokens',
   'cached_input_tokens',
@@ -68,4 +96,6 @@ const summedColumns = [
   'undelivered_tokens',
   'nano_usd',
   'unpriced_calls',
-]
+] as const
+
+type SummedColumn = (typeof summedColumns)[number]

@@ -6,6 +6,7 @@ import type { Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
 import type { CreditLeases } from './credit-leases.ts'
+import { chargeKilledCalls, type RecordedCall } from './killed-calls.ts'
 import { startOfPeriod } from './periods.ts'
 import { lockAccount, noteExhausted, spentIn } from './spending.ts'
 import { creditReserved, quotaExceeded } from './spending-errors.ts'
@@ -19,10 +20,12 @@ export interface Credit {
   readonly unspent: bigint
   /** `unspent` minus the reservations of running calls. */
   readonly remaining: bigint
+  /** Time until the reservations have expired, in ms. Undefined while a running call may end at any time. */
+  readonly freeInMs: number | undefined
 }
 
 /**
- * Locks the caller's account and computes its credit.
+ * Locks the caller's account, charges its killed calls and computes its credit. Returns the killed calls, too.
  *
  * @param clock SQL expression of the current time in milliseconds
  */
@@ -31,15 +34,15 @@ export async function lockCredit(
   caller: Caller,
   { nanoUsd, period }: NanoUsdLimit,
   { clock, reserved }: { readonly clock: string; readonly reserved: CreditLeases },
-): Promise<Credit> {
-  const account = await lockAccount(queries, caller, clock)
+): Promise<Credit & { readonly killed: readonly RecordedCall[] }> {
+  const id = toStorableId(caller.id)
+  let account = await lockAccount(queries, caller, clock)
   const { now } = account
+  const killed = await chargeKilledCalls(queries, id, { now, leases: reserved })
+  if (killed.length > 0) account = await lockAccount(queries, caller, clock)
   const unspent = BigInt(nanoUsd) - (spentIn(account, period, now) ?? 0n)
-  const reservedNanoUsd = await reserved.sumFor(queries, toStorableId(caller.id), {
-    now,
-    since: startOfPeriod(period, now),
-  })
-  return { now, unspent, remaining: unspent - BigInt(reservedNanoUsd) }
+  const sum = await reserved.sumFor(queries, id, { now, since: startOfPeriod(period, now) })
+  return { now, unspent, remaining: unspent - sum.nanoUsd, freeInMs: sum.freeInMs, killed }
 }
 
 /**
@@ -55,10 +58,10 @@ export async function prepareRefusal(
   queries: Queries,
   caller: Caller,
   limit: NanoUsdLimit,
-  { now, unspent, isEnough }: Credit & { readonly isEnough: boolean },
+  { now, unspent, freeInMs, isEnough }: Credit & { readonly isEnough: boolean },
   warnings: SpendingWarnings,
 ): Promise<() => LlmError> {
-  if (isEnough) return () => creditReserved(caller, limit)
+  if (isEnough) return () => creditReserved(caller, limit, freeInMs)
   const isFirst = await noteExhausted(queries, caller, limit, now)
   return () => {
     if (isFirst) warnings.onExhausted(toWarning(caller, limit, Number(BigInt(limit.nanoUsd) - unspent)))

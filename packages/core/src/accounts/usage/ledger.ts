@@ -1,18 +1,20 @@
 /**
  * Records the usage and the cost of each call, and enforces spending limits. For a caller with a spending
  * limit, it reserves the worst-case cost before the call starts. The reservation is a lease, which the
- * process that runs the call renews. Leases of a dead process expire after a minute.
+ * process that runs the call renews, with a note of what the reader has got. Leases of a dead process expire after
+ * 9 s, and another process then charges their notes.
  */
 
+import { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
-import type { Database } from '../../storage/database.ts'
+import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
-import { toNanoUsdLimit } from '../spending-limit.ts'
-import { writeCall } from './call-rows.ts'
+import { type NanoUsdLimit, toNanoUsdLimit } from '../spending-limit.ts'
 import type { CallUsage } from './call-usage.ts'
-import { lockCredit, prepareRefusal } from './credit.ts'
-import { CreditLeases, type ReservedCredit } from './credit-leases.ts'
+import { type Credit, lockCredit, prepareRefusal } from './credit.ts'
+import { CreditLeases } from './credit-leases.ts'
+import { type CallNote, chargeAllKilledCalls, type RecordedCall, recordCall } from './killed-calls.ts'
 import {
   affordableOutput,
   computeCost,
@@ -32,10 +34,11 @@ import {
   type UsageRow,
 } from './report.ts'
 import { Retention } from './retention.ts'
-import { addSpending, lockAccount, noteExhausted, spentIn } from './spending.ts'
+import { type LedgerCall, RunningCharge } from './running-charge.ts'
+import { lockAccount } from './spending.ts'
 import { modelUnpriced } from './spending-errors.ts'
 import { usageTables } from './tables.ts'
-import { type SpendingWarningOptions, SpendingWarnings, toWarning } from './warnings.ts'
+import { type SpendingWarningOptions, SpendingWarnings } from './warnings.ts'
 
 export interface LedgerOptions {
   readonly prices?: Prices | undefined
@@ -44,8 +47,8 @@ export interface LedgerOptions {
   readonly warnings?: SpendingWarningOptions | undefined
   /** How long rows of calls are kept, in milliseconds. @default forever */
   readonly retentionMs?: number | undefined
-  /** Current names of API keys, by id. @default the name that each key had at its last call */
-  readonly namesOf?: (() => Promise<ReadonlyMap<string, string>>) | undefined
+  /** Returns current names of API keys, by id. @default the name that each key had at its last call */
+  readonly namesOf?: ((ids: readonly string[]) => Promise<ReadonlyMap<string, string>>) | undefined
   /**
    * Called when work in the background fails. Failed writes are repeated later, unless their values are
    * invalid.
@@ -55,16 +58,7 @@ export interface LedgerOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** A call, as the ledger records it. */
-export interface LedgerCall {
-  /** Primary key of the call's row. */
-  readonly id: string
-  readonly caller: Caller
-  readonly model: string
-  readonly dialect?: string | undefined
-  /** Whether the call costs half the price. */
-  readonly isBatch?: boolean | undefined
-}
+export type { LedgerCall }
 
 export interface WorstCase {
   readonly inputTokens: number
@@ -87,18 +81,28 @@ export type CallStatus = 'ended' | 'failed' | 'aborted'
 export interface CreditReservation {
   /** Maximum output tokens of the call. */
   readonly maxOutputTokens: number
+  /**
+   * Called with the usage up to now, before the reader gets an event of the answer. A note of it is charged if
+   * this process is killed. The reader must wait for the promise, or it gets more than 64 tokens more than the
+   * note contains. The promise never rejects.
+   *
+   * @param usage may change until the next call of this method
+   */
+  onTaken(usage: CallUsage): Promise<void> | undefined
   /** Charges the usage of the call. Does nothing when called again. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
 }
 
 export async function openLedger(database: Database, options: LedgerOptions = {}): Promise<Ledger> {
   await migrate(database, 'usage', usageTables)
-  return new Ledger(database, options)
+  const ledger = new Ledger(database, options)
+  await ledger.chargeKilledCalls()
+  return ledger
 }
 
 /** A settled call whose row is not written yet. */
 interface PendingEntry extends LedgerCall {
-  readonly reserved: ReservedCredit | undefined
+  readonly charge: RunningCharge
   readonly outcome: CallOutcome
 }
 
@@ -115,10 +119,13 @@ export class Ledger {
   readonly #leases: CreditLeases
   /** Settled calls whose row is not written yet, by id. */
   readonly #pending = new Map<string, PendingEntry>()
+  readonly #timer: NodeJS.Timeout
+  /** Charges the calls of other processes. Undefined while it does not run. */
+  #charging: Promise<void> | undefined
   #isClosed = false
 
   constructor(database: Database, options: LedgerOptions) {
-    const { prices = {}, keyOf = (model) => model, warnings, onError = () => {}, now } = options
+    const { prices = {}, keyOf = (model) => model, warnings = {}, onError = () => {}, now } = options
     const { retentionMs = Number.POSITIVE_INFINITY, namesOf } = options
     this.#database = database
     this.#clock = now ? () => String(now()) : () => database.clock
@@ -126,11 +133,12 @@ export class Ledger {
     this.#rates = new Map(
       Object.entries(prices).map(([model, price]) => [model === '*' ? model : keyOf(model), toRates(price)]),
     )
-    this.#warnings = new SpendingWarnings(warnings)
+    this.#warnings = new SpendingWarnings(warnings, onError)
     this.#onError = onError
     this.#leases = new CreditLeases(database, this.#clock, () => this.renew().catch(onError))
-    this.#retention = new Retention(database, retentionMs, onError)
+    this.#retention = new Retention(database, { clock: this.#clock, retentionMs, onError })
     this.#namesOf = namesOf
+    this.#timer = setInterval(() => void this.chargeKilledCalls(), chargeKilledEveryMs).unref()
   }
 
   /** Whether the caller has a spending limit, and the model is not free. */
@@ -146,26 +154,17 @@ export class Ledger {
   async expectCredit({ caller }: Pick<LedgerCall, 'caller'>): Promise<void> {
     if (!caller.spendingLimit) return
     const limit = toNanoUsdLimit(caller.spendingLimit)
-    const refusal = await this.#database.transaction(async (queries) => {
-      const credit = await lockCredit(queries, caller, limit, {
-        clock: this.#clock(),
-        reserved: this.#leases,
-      })
+    const refusal = await this.#withCredit(caller, limit, async (queries, credit) => {
       if (credit.remaining > 0n) return undefined
-      return prepareRefusal(
-        queries,
-        caller,
-        limit,
-        { ...credit, isEnough: credit.unspent > 0n },
-        this.#warnings,
-      )
+      const isEnough = credit.unspent > 0n
+      return prepareRefusal(queries, caller, limit, { ...credit, isEnough }, this.#warnings)
     })
     if (refusal) throw refusal()
   }
 
   /** Opens a call that is charged at its end, without a reservation. */
   openPostpaid(call: LedgerCall): CreditReservation {
-    return this.#createReservation(call, Number.POSITIVE_INFINITY, undefined)
+    return this.#createReservation(this.#createCharge(call), call, Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -177,7 +176,7 @@ export class Ledger {
     call: LedgerCall,
     { inputTokens, outputTokens, answers = 1, outputRoom = Number.POSITIVE_INFINITY }: WorstCase,
   ): Promise<CreditReservation> {
-    const { id, caller, model, isBatch } = call
+    const { caller, model, isBatch } = call
     if (!caller.spendingLimit || !this.isLimited(call)) return this.openPostpaid(call)
     const limit = toNanoUsdLimit(caller.spendingLimit)
     const rates = this.#ratesOf(model)
@@ -188,11 +187,7 @@ export class Ledger {
       const affordable = affordableOutput(credit, inputTokens, rates, isBatch)
       return affordable === undefined || affordable < least ? undefined : affordable
     }
-    const reservation = await this.#database.transaction(async (queries) => {
-      const credit = await lockCredit(queries, caller, limit, {
-        clock: this.#clock(),
-        reserved: this.#leases,
-      })
+    const reservation = await this.#withCredit(caller, limit, async (queries, credit) => {
       const affordable = affordableFor(credit.remaining)
       if (affordable === undefined) {
         const isEnough = affordableFor(credit.unspent) !== undefined
@@ -201,40 +196,56 @@ export class Ledger {
       const maxOutputTokens = Math.min(outputTokens ?? affordable, outputRoom)
       const charged = Number.isFinite(maxOutputTokens) ? maxOutputTokens : 0
       const nanoUsd = computeCost(toWorstCaseTokens(inputTokens, charged, rates), rates, isBatch)
-      const reserved = { id, caller: toStorableId(caller.id), at: credit.now, nanoUsd }
-      await this.#leases.add(queries, reserved)
-      return { maxOutputTokens, reserved }
+      const charge = this.#createCharge(call, { at: credit.now, nanoUsd })
+      await this.#leases.add(queries, charge)
+      return { maxOutputTokens, charge }
     })
     if (typeof reservation === 'function') throw reservation()
-    this.#leases.track(id, reservation.reserved)
-    return this.#createReservation(call, reservation.maxOutputTokens, reservation.reserved)
+    this.#leases.track(reservation.charge)
+    return this.#createReservation(reservation.charge, call, reservation.maxOutputTokens)
   }
 
-  /** Returns sums of the usage in a range of days, per key, tenant, model or day. */
+  /** Returns up to `limit` sums of the usage in a range of days, per key, tenant, model or day. */
   async report(query: UsageQuery): Promise<readonly UsageRow[]> {
     const rows = await queryUsage(this.#database, query)
     if (query.by !== 'key' || !this.#namesOf) return rows
-    const names = await this.#namesOf()
+    const names = await this.#namesOf(rows.map(({ group }) => group))
     return rows.map((row) => ({
       ...row,
       ...(names.has(row.group) && { name: names.get(row.group) as string }),
     }))
   }
 
-  /** Returns single calls, the newest first. */
+  /** Returns up to `limit` single calls, the newest first. */
   calls(query: CallsQuery = {}): Promise<readonly CallRow[]> {
     return queryCalls(this.#database, query)
   }
 
   /** Renews the leases of running calls and repeats failed writes. Called by a timer. */
   async renew(): Promise<void> {
-    for (const entry of this.#pending.values()) await this.#flush(entry)
     await this.#leases.renew()
+    for (const entry of this.#pending.values()) await this.#flush(entry)
+  }
+
+  /** Charges what processes that were killed have handed out. Called by a timer. Never rejects. */
+  chargeKilledCalls(): Promise<void> {
+    this.#charging ??= chargeAllKilledCalls(this.#database, this.#clock(), this.#leases)
+      .then((recorded) => this.#onRecorded(recorded))
+      .catch((cause: unknown) => {
+        // While the database is unavailable, each call reports it. This timer would report it every 3 s.
+        if (!LlmError.is(cause) || cause.code !== 'unavailable') this.#onError(cause)
+      })
+      .finally(() => {
+        this.#charging = undefined
+      })
+    return this.#charging
   }
 
   /** Writes the settled calls. A write that fails from now on is not repeated. */
   async close(): Promise<void> {
     this.#isClosed = true
+    clearInterval(this.#timer)
+    await this.#charging
     // In parallel, so that the timeouts of an unresponsive database do not add up.
     await Promise.all([...this.#pending.values()].map((entry) => this.#flush(entry)))
     this.#leases.close()
@@ -245,24 +256,65 @@ export class Ledger {
     return this.#rates.get(this.#keyOf(model)) ?? this.#rates.get('*')
   }
 
-  #createReservation(
+  /** Runs work in a transaction that has locked the caller's account. */
+  async #withCredit<Result>(
+    caller: Caller,
+    limit: NanoUsdLimit,
+    work: (queries: Queries, credit: Credit) => Promise<Result>,
+  ): Promise<Result> {
+    const options = { clock: this.#clock(), reserved: this.#leases }
+    const { result, killed } = await this.#database.transaction(async (queries) => {
+      const { killed, ...credit } = await lockCredit(queries, caller, limit, options)
+      return { result: await work(queries, credit), killed }
+    })
+    this.#onRecorded(killed)
+    return result
+  }
+
+  #createCharge(
     call: LedgerCall,
-    maxOutputTokens: number,
-    reserved: ReservedCredit | undefined,
-  ): CreditReservation {
+    reserved?: { readonly at: number; readonly nanoUsd: number },
+  ): RunningCharge {
+    return new RunningCharge(call, reserved, {
+      leases: this.#leases,
+      toNote: this.#toNote,
+    })
+  }
+
+  #createReservation(charge: RunningCharge, call: LedgerCall, maxOutputTokens: number): CreditReservation {
     let isOpen = true
     return {
       maxOutputTokens,
+      onTaken: (usage) => (isOpen ? charge.onTaken(usage) : undefined),
       settle: async (outcome) => {
         if (!isOpen) return
         isOpen = false
-        await this.#flush({ ...call, reserved, outcome })
+        charge.settle(outcome.usage)
+        await this.#flush({ ...call, charge, outcome })
       },
     }
   }
 
+  /** The row of a call with the usage up to now. Throws a `RangeError` if its cost cannot be computed. */
+  readonly #toNote = (call: LedgerCall, usage: CallUsage, durationMs: number): CallNote => {
+    const { caller, model, dialect = null, isBatch } = call
+    const tokens = countByKind(usage)
+    const rates = this.#ratesOf(model)
+    return {
+      keyName: caller.key?.name ?? null,
+      model: toStorableId(model),
+      dialect,
+      tokens,
+      undeliveredTokens: usage.undeliveredTokens,
+      nanoUsd: rates ? computeCost(tokens, rates, isBatch) : 0,
+      isPriced: !!rates,
+      durationMs,
+      limit: caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit),
+    }
+  }
+
   async #flush(entry: PendingEntry): Promise<void> {
-    const { id, reserved } = entry
+    const { id, charge } = entry
     this.#pending.set(id, entry)
     try {
       await this.#leases.untrack(id)
@@ -272,51 +324,36 @@ export class Ledger {
       // Keeps the call for another attempt, except if its values are invalid: they would fail each time.
       if (this.#isClosed || cause instanceof TypeError || cause instanceof RangeError)
         this.#pending.delete(id)
-      else this.#leases.track(id, reserved)
+      else this.#leases.track(charge)
       this.#onError(cause)
     }
   }
 
-  async #write({ reserved, outcome, ...call }: PendingEntry): Promise<void> {
-    const { id, caller, model, isBatch } = call
-    const limit = caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit)
-    const tokens = countByKind(outcome.usage)
-    const rates = this.#ratesOf(model)
-    const nanoUsd = rates ? computeCost(tokens, rates, isBatch) : 0
+  async #write({ charge, outcome, ...call }: PendingEntry): Promise<void> {
+    const { id, caller } = call
     const durationMs = Math.round(outcome.durationMs)
-    const { status } = outcome
-    const written = await this.#database.transaction(async (queries) => {
+    const { limit, ...note } = this.#toNote(call, outcome.usage, durationMs)
+    const recorded = await this.#database.transaction(async (queries) => {
       const { now } = await lockAccount(queries, caller, this.#clock())
-      if (reserved) await this.#leases.remove(queries, id)
+      if (charge.isStored) await this.#leases.remove(queries, id)
       // Not later than now: the clock may have been set back during the call.
-      const at = Math.min(reserved?.at ?? now - durationMs, now)
-      const row = {
-        ...call,
-        dialect: call.dialect,
-        at,
-        tokens,
-        undeliveredTokens: outcome.usage.undeliveredTokens,
-        nanoUsd,
-        isPriced: !!rates,
-        status,
-        durationMs,
-      }
-      if (!(await writeCall(queries, row))) return undefined
-      const spending = await addSpending(queries, caller, at, nanoUsd)
-      const spent = limit && nanoUsd > 0 ? spentIn(spending, limit.period, at) : undefined
-      if (!limit || spent === undefined) return { at }
-      const isSpent = spent >= BigInt(limit.nanoUsd)
-      return {
-        at,
-        warning: toWarning(caller, limit, Number(spent)),
-        isExhausted: isSpent && (await noteExhausted(queries, caller, limit, at)),
-      }
+      const at = Math.min(charge.at || now - durationMs, now)
+      const { tenant } = charge
+      const row = { ...note, id, at, caller: charge.caller, tenant, status: outcome.status }
+      return recordCall(queries, row, { caller, limit })
     })
-    if (!written) return
-    const { at, warning, isExhausted } = written
-    this.#retention.onWritten(at)
-    if (!warning) return
-    this.#warnings.onSpent(warning.spentNanoUsd - nanoUsd, warning)
-    if (isExhausted) this.#warnings.onExhausted(warning)
+    this.#onRecorded(recorded)
+  }
+
+  /** Publishes warnings, after the commit. */
+  #onRecorded(calls: readonly RecordedCall[]): void {
+    for (const { at, nanoUsd, warning, isExhausted } of calls) {
+      this.#retention.onWritten(at)
+      if (!warning) continue
+      this.#warnings.onSpent(warning.spentNanoUsd - nanoUsd, warning)
+      if (isExhausted) this.#warnings.onExhausted(warning)
+    }
   }
 }
+
+const chargeKilledEveryMs = 3_000

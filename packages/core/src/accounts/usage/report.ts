@@ -1,11 +1,15 @@
 /** Queries the ledger for sums per key, tenant, model or day, and for single calls. */
-import type { Queries, SqlValue } from '../../storage/database.ts'
-import { dayOf } from './periods.ts'
+import { toStorableId } from '../../limits/demand.ts'
+import type { Queries } from '../../storage/database.ts'
+import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
+import { dayOf, monthOf } from './periods.ts'
 import type { TokensByKind } from './pricing.ts'
 
-export interface UsageQuery {
+/** `after` is the `group` of the last row of the previous page. */
+export interface UsageQuery extends PageQuery {
   /**
-   * The report covers whole days in UTC, from the day of `from` to the day of `to`, inclusive.
+   * The report covers whole days in UTC, from the day of `from` to the day of `to`, inclusive. After a year,
+   * there are only sums of months: the report covers a month if `from` and `to` cover one of its days.
    *
    * @default all days
    */
@@ -18,7 +22,7 @@ export interface UsageQuery {
 export interface UsageRow extends UsageSums {
   /**
    * Depends on `by`: the id of a key or other caller, a tenant, the name of a model, or a day such as
-   * `2026-11-22`.
+   * `2026-11-22`. After a year, it is a month such as `2025-11` instead of a day.
    */
   readonly group: string
   /** Current name of the key. Only in a report by key. */
@@ -34,10 +38,11 @@ export interface UsageSums {
   readonly unpricedCalls: number
 }
 
-export interface CallsQuery {
+/** `after` is the id of the last call of the previous page. */
+export interface CallsQuery extends PageQuery {
   /** Id of a key or of another caller. @default all callers */
   readonly caller?: string | undefined
-  /** Maximum number of calls to return. @default 100 */
+  /** Maximum number of calls, from 1 to 1,000. @default 100 */
   readonly limit?: number | undefined
 }
 
@@ -57,15 +62,16 @@ export interface CallRow {
   readonly nanoUsd: number
   /** False if the model has no price. */
   readonly isPriced: boolean
-  readonly status: 'ended' | 'failed' | 'aborted'
+  /** `killed`: the app process was killed during the call. The tokens are those of the last progress note. */
+  readonly status: 'ended' | 'failed' | 'aborted' | 'killed'
   readonly durationMs: number
 }
 
 /**
  * SQL for the last day on which a key was used, followed by the name of the key on that day. Each day has 10
- * characters, so the maximum is the last day.
+ * characters, so the maximum is the last day. A month, such as `2025-11`, counts as `2025-11-00`.
  */
-const latestName = 'max(day || key_name)'
+const latestName = `max(substr(day || '-00', 1, 10) || key_name)`
 const dayLength = '2026-11-22'.length
 
 const tenantColumn = 'COALESCE(tenant, caller)'
@@ -73,18 +79,25 @@ const columns = { key: 'caller', tenant: tenantColumn, model: 'model', day: 'day
 
 export async function queryUsage(
   queries: Queries,
-  { from = new Date(0), to, by }: UsageQuery,
+  { from, to, by, limit, after }: UsageQuery,
 ): Promise<readonly UsageRow[]> {
   const group = columns[by]
   if (!Object.hasOwn(columns, by))
     throw new TypeError(`Expected \`by\` to be 'key', 'tenant', 'model' or 'day', got '${String(by)}'`)
+  const size = checkLimit(limit)
+  const conditions = [
+    ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
+    ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
+    ...(after !== undefined ? [{ sql: `${group} > ?`, values: [toStorableId(after)] }] : []),
+  ]
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
        sum(output_tokens) AS output, sum(undelivered_tokens) AS undelivered, sum(nano_usd) AS nano_usd,
        sum(unpriced_calls) AS unpriced_calls
-     FROM modelmount_usage_days WHERE day >= ? AND day <= ? GROUP BY ${group} ORDER BY ${group}`,
-    [dayOf(from.getTime()), to ? dayOf(to.getTime()) : '9999-12-31'],
+     FROM modelmount_usage_days ${toWhere(conditions)} GROUP BY ${group} ORDER BY ${group} LIMIT ?`,
+    [...conditions.flatMap(({ values }) => values), size],
+    { isSlow: true },
   )
   return rows.map(({ group_id, name, calls, nano_usd, unpriced_calls, ...kinds }) => ({
     group: group_id,
@@ -99,14 +112,21 @@ export async function queryUsage(
 
 export async function queryCalls(
   queries: Queries,
-  { caller, limit = 100 }: CallsQuery,
+  { caller, limit = 100, after }: CallsQuery,
 ): Promise<readonly CallRow[]> {
+  const size = checkLimit(limit)
+  const last = after === undefined ? undefined : await findCall(queries, after)
+  const conditions = [
+    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
+    ...(last ? [{ sql: 'at <= ? AND (at < ? OR id > ?)', values: [last.at, last.at, last.id] }] : []),
+  ]
   const rows = await queries.query<StoredCall>(
     `SELECT id, at, caller, ${tenantColumn} AS tenant, key_name, model, dialect, input_tokens AS input,
        cached_input_tokens AS cached_input, cache_write_tokens AS cache_write, output_tokens AS output,
        undelivered_tokens AS undelivered, nano_usd, priced, status, duration_ms
-     FROM modelmount_calls ${caller === undefined ? '' : 'WHERE caller = ?'} ORDER BY at DESC, id LIMIT ?`,
-    [...(caller === undefined ? [] : [caller]), limit] satisfies SqlValue[],
+     FROM modelmount_calls ${toWhere(conditions)} ORDER BY at DESC, id LIMIT ?`,
+    [...conditions.flatMap(({ values }) => values), size],
+    { isSlow: true },
   )
   return rows.map((row) => ({
     id: row.id,
@@ -124,6 +144,26 @@ export async function queryCalls(
     durationMs: row.duration_ms,
   }))
 }
+
+/** Returns the day of `from`, or its month if the days of this month are merged. */
+async function firstDayOf(queries: Queries, from: Date): Promise<string> {
+  const month = monthOf(from.getTime())
+  const merged = await queries.query('SELECT day FROM modelmount_usage_days WHERE day = ? LIMIT 1', [month])
+  return merged.length > 0 ? month : dayOf(from.getTime())
+}
+
+/** Rejects an id that no row has. Retention may have deleted the row. */
+async function findCall(queries: Queries, id: string): Promise<Pick<StoredCall, 'id' | 'at'>> {
+  const [row] = await queries.query<Pick<StoredCall, 'id' | 'at'>>(
+    'SELECT id, at FROM modelmount_calls WHERE id = ?',
+    [toStorableId(id)],
+  )
+  if (!row) throw unknownEntry('a call')
+  return row
+}
+
+const toWhere = (conditions: readonly { readonly sql: string }[]): string =>
+  conditions.length > 0 ? `WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}` : ''
 
 interface StoredTokens {
   readonly input: number

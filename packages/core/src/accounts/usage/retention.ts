@@ -1,46 +1,75 @@
-/** Deletes old rows of calls. The sums by day are kept. */
+/** Deletes old rows of calls, and merges old sums of days into sums of months. */
 import type { Database } from '../../storage/database.ts'
+import { mergeIntoMonths } from './month-sums.ts'
+import { longestAgeMs, observeClock } from './retention-clock.ts'
+
+export interface RetentionOptions {
+  /** Returns the SQL expression of the current time in milliseconds. */
+  readonly clock: () => string
+  /** Age at which rows of calls are deleted. If infinite, they are never deleted. */
+  readonly retentionMs: number
+  readonly onError: (cause: unknown) => void
+}
 
 export class Retention {
   readonly #database: Database
-  readonly #retentionMs: number
-  readonly #onError: (cause: unknown) => void
-  #nextAt = 0
-  #pruning: Promise<void> = Promise.resolve()
+  readonly #options: RetentionOptions
+  /** Without calls, the timer observes the clock: otherwise the time would not count. */
+  readonly #timer: NodeJS.Timeout
+  #startedAt: number | undefined
+  #running: Promise<void> = Promise.resolve()
   #isClosed = false
 
-  /** @param retentionMs if infinite, rows are never deleted */
-  constructor(database: Database, retentionMs: number, onError: (cause: unknown) => void) {
+  constructor(database: Database, options: RetentionOptions) {
     this.#database = database
-    this.#retentionMs = retentionMs
-    this.#onError = onError
+    this.#options = options
+    this.#timer = setInterval(() => void this.run(), everyMs).unref()
   }
 
-  /** Deletes old rows in the background, at most once an hour. */
+  /**
+   * Starts in the background, unless it has started in the last hour.
+   *
+   * @param at time of the last call
+   */
   onWritten(at: number): void {
-    if (at < this.#nextAt || !Number.isFinite(this.#retentionMs)) return
-    this.#nextAt = at + pruneEveryMs
-    this.#pruning = this.#pruning.then(() => this.#prune(at - this.#retentionMs)).catch(this.#onError)
+    if (this.#startedAt !== undefined && Math.abs(at - this.#startedAt) < everyMs) return
+    this.#startedAt = at
+    void this.run()
   }
 
-  /** Waits for a running deletion. */
+  /** Deletes and merges what is due. Runs one after the other. Never rejects. */
+  run(): Promise<void> {
+    this.#running = this.#running.then(() => this.#run()).catch(this.#options.onError)
+    return this.#running
+  }
+
+  /** Waits for the current batch. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#pruning
+    clearInterval(this.#timer)
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { clock, retentionMs } = this.#options
+    const horizonOf = await observeClock(this.#database, clock())
+    if (Number.isFinite(retentionMs)) await this.#deleteCalls(horizonOf(retentionMs))
+    await mergeIntoMonths(this.#database, horizonOf(longestAgeMs), () => this.#isClosed)
   }
 
   /** Deletes in batches, so that other queries run in between. Several processes may do this at once. */
-  async #prune(before: number): Promise<void> {
-    for (let removed = batchSize; removed === batchSize && !this.#isClosed; ) {
+  async #deleteCalls(before: number): Promise<void> {
+    let removed: number
+    do {
       const rows = await this.#database.query(
         `DELETE FROM modelmount_calls WHERE id IN
            (SELECT id FROM modelmount_calls WHERE at < ? ORDER BY at LIMIT ${batchSize}) RETURNING id`,
         [before],
       )
       removed = rows.length
-    }
+    } while (removed === batchSize && !this.#isClosed)
   }
 }
 
-const pruneEveryMs = 3_600_000
+const everyMs = 3_600_000
 const batchSize = 500

@@ -20,12 +20,16 @@ export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number):
   )
 }
 
-/** The error for a call that must wait until running calls release reserved credit. The wait is unknown. */
-export const creditReserved = (caller: Caller, limit: NanoUsdLimit): LlmError =>
+/**
+ * The error for a call that must wait until running calls release reserved credit.
+ *
+ * @param freeInMs time until the reservations expire. Undefined while a running call may end at any time
+ */
+export const creditReserved = (caller: Caller, limit: NanoUsdLimit, freeInMs: number | undefined): LlmError =>
   new LlmError(
     'rate_limit',
     `${describeCaller(caller)} has no free credit: running requests have reserved the rest of ${describeLimit(limit)}. Try again when they have ended.`,
-    { retryAfterMs: 1_000 },
+    { retryAfterMs: freeInMs ?? 1_000 },
   )
 
 /**

@@ -27,7 +27,7 @@ export interface SpendingAccount extends Spending {
  */
 export async function lockAccount(
   { query }: Queries,
-  caller: Caller,
+  caller: Pick<Caller, 'id'>,
   clock: string,
 ): Promise<SpendingAccount> {
   const id = toStorableId(caller.id)
@@ -41,12 +41,22 @@ export async function lockAccount(
   const account = row as SpendingAccount
   const [today, thisMonth] = [dayOf(account.now), monthOf(account.now)]
   if (account.day <= today && account.month <= thisMonth) return account
-  // The clock has gone back. Spending that was recorded for a later day or month counts for the current one.
-  // It would otherwise be lost.
+  // The clock has gone back. The sums of the current day and month were replaced by those of a later one, so they
+  // are computed again. Spending that was recorded for a later day counts, too.
   const day = earlierOf(account.day, today)
   const month = earlierOf(account.month, thisMonth)
-  await query('UPDATE modelmount_spending SET day = ?, month = ? WHERE caller = ?', [day, month, id])
-  return { ...account, day, month }
+  const [since] = await query<{ day_spent: number | bigint | null; month_spent: number | bigint | null }>(
+    `SELECT sum(CASE WHEN day >= ? THEN nano_usd ELSE 0 END) AS day_spent, sum(nano_usd) AS month_spent
+     FROM modelmount_usage_days WHERE caller = ? AND day >= ?`,
+    [day, id, `${month}-01`],
+  )
+  const day_spent = largerOf(account.day_spent, since?.day_spent ?? 0)
+  const month_spent = largerOf(account.month_spent, since?.month_spent ?? 0)
+  await query(
+    'UPDATE modelmount_spending SET day = ?, day_spent = ?, month = ?, month_spent = ? WHERE caller = ?',
+    [day, day_spent, month, month_spent, id],
+  )
+  return { ...account, day, day_spent, month, month_spent }
 }
 
 /**
@@ -56,7 +66,7 @@ export async function lockAccount(
  */
 export async function addSpending(
   { query }: Queries,
-  caller: Caller,
+  caller: Pick<Caller, 'id'>,
   at: number,
   nanoUsd: number,
 ): Promise<Spending> {
@@ -77,7 +87,7 @@ export async function addSpending(
  */
 export async function noteExhausted(
   { query }: Queries,
-  { id }: Caller,
+  { id }: Pick<Caller, 'id'>,
   { nanoUsd, period }: NanoUsdLimit,
   at: number,
 ): Promise<boolean> {
@@ -97,6 +107,19 @@ export function spentIn(spending: Spending, period: NanoUsdLimit['period'], at: 
   return spending.month === monthOf(at) ? BigInt(spending.month_spent) : undefined
 }
 
+/** Deletes the spending and the reserved credit of callers, and returns the number of accounts. */
+export async function deleteSpending({ query }: Queries, callers: readonly string[]): Promise<number> {
+  if (callers.length === 0) return 0
+  const list = callers.map(() => '?').join(', ')
+  const accounts = await query(
+    `DELETE FROM modelmount_spending WHERE caller IN (${list}) RETURNING caller`,
+    callers,
+  )
+  await query(`DELETE FROM modelmount_funds WHERE caller IN (${list})`, callers)
+  return accounts.length
+}
+
+const largerOf = (a: number | bigint, b: number | bigint): number | bigint => (a > b ? a : b)
 const earlierOf = (a: string, b: string): string => (a < b ? a : b)
 
 /** SQL that adds to the sum of a period. A charge for a past period leaves this sum unchanged. */

@@ -68,4 +68,24 @@ export const usageTables: readonly Migration[] = [
     'ALTER TABLE modelmount_calls ADD COLUMN tenant TEXT',
     'ALTER TABLE modelmount_usage_days ADD COLUMN tenant TEXT',
   ],
+  // Pages of reports, and the calls of one tenant. From now on, `day` is a month, such as `2025-11`, in the sums of days that
+  // are more than a year old.
+  [
+    'CREATE INDEX modelmount_usage_days_caller ON modelmount_usage_days (caller, day)',
+    'CREATE INDEX modelmount_usage_days_tenant ON modelmount_usage_days ((COALESCE(tenant, caller)), day)',
+    'CREATE INDEX modelmount_calls_tenant ON modelmount_calls ((COALESCE(tenant, caller)), at)',
+    // One row, which `retention-clock.ts` explains.
+    `CREATE TABLE modelmount_retention_clock (
+      id INTEGER NOT NULL PRIMARY KEY,
+      seen_at BIGINT NOT NULL,
+      steady_since BIGINT NOT NULL,
+      counted_to BIGINT NOT NULL
+    )`,
+    `INSERT INTO modelmount_retention_clock (id, seen_at, steady_since, counted_to)
+     SELECT 1, max(at), 0, max(at) FROM modelmount_calls HAVING count(*) > 0`,
+    // The note says what a running call has handed out, as JSON. It is null before the reader has got anything. No
+    // index contains `expires_at`, because each renewal changes it, and the table has only rows of running calls.
+    'ALTER TABLE modelmount_funds ADD COLUMN tenant TEXT',
+    'ALTER TABLE modelmount_funds ADD COLUMN note TEXT',
+  ],
 ]

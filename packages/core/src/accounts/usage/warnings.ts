@@ -3,6 +3,7 @@
  * `spendingWarnings.onWarning`.
  */
 import { type Channel, channel } from 'node:diagnostics_channel'
+import { LlmError } from '../../errors.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
 
@@ -22,12 +23,12 @@ export interface SpendingWarning {
 export interface SpendingWarningOptions {
   /** Shares of a limit, above 0 and at most 1. @default [0.8, 1] */
   readonly thresholds?: readonly number[] | undefined
-  /** Called once for each threshold and period. Its errors are ignored. */
-  readonly onWarning?: ((warning: SpendingWarning) => void) | undefined
+  /** Called once for each threshold and period. No call waits for it. If it throws or rejects, that is logged. */
+  readonly onWarning?: ((warning: SpendingWarning) => void | Promise<void>) | undefined
 }
 
 export const toWarning = (
-  caller: Caller,
+  caller: Pick<Caller, 'id' | 'key'>,
   { nanoUsd, period }: NanoUsdLimit,
   spentNanoUsd: number,
 ): Omit<SpendingWarning, 'threshold'> => ({
@@ -42,10 +43,16 @@ export const spendingChannel = 'modelmount:spending'
 
 export class SpendingWarnings {
   readonly #thresholds: readonly number[]
-  readonly #onWarning: ((warning: SpendingWarning) => void) | undefined
+  readonly #onWarning: SpendingWarningOptions['onWarning']
+  readonly #onError: (cause: LlmError) => void
   readonly #channel: Channel = channel(spendingChannel)
 
-  constructor({ thresholds = [0.8, 1], onWarning }: SpendingWarningOptions = {}) {
+  /** @param onError called when `onWarning` fails */
+  constructor(
+    { thresholds = [0.8, 1], onWarning }: SpendingWarningOptions,
+    onError: (cause: LlmError) => void,
+  ) {
+    this.#onError = onError
     this.#thresholds = thresholds
     this.#onWarning = onWarning
   }
@@ -72,10 +79,12 @@ export class SpendingWarnings {
 
   #publish(warning: SpendingWarning): void {
     if (this.#channel.hasSubscribers) this.#channel.publish(warning)
-    try {
-      this.#onWarning?.(warning)
-    } catch {
-      // A failed callback must not fail the call.
-    }
+    // The promise handles a callback that throws, and one that rejects: neither may fail the call.
+    new Promise<void>((resolve) => resolve(this.#onWarning?.(warning))).catch((cause: unknown) =>
+      this.#onError(warningFailed(cause)),
+    )
   }
 }
+
+const warningFailed = (cause: unknown): LlmError =>
+  new LlmError('internal', 'The option `spendingWarnings.onWarning` failed.', {}, { cause })

@@ -1,7 +1,8 @@
 /** Reserves the worst-case cost of a call, and charges its usage. */
 
 import type { CallUsage } from '../../accounts/usage/call-usage.ts'
-import type { Ledger } from '../../accounts/usage/ledger.ts'
+import type { CreditReservation, Ledger } from '../../accounts/usage/ledger.ts'
+import { withTimeout } from '../../util/with-timeout.ts'
 import type { Call, CallEnd } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
@@ -22,9 +23,11 @@ export class CreditStep implements CallStep {
   async before(call: Call): Promise<void> {
     if (!usesTokens(call)) return
     const ledgerCall = toLedgerCall(call)
-    const postpaid = Promise.resolve(this.#ledger.openPostpaid(ledgerCall))
+    const unreserved = this.#ledger.openPostpaid(ledgerCall)
+    const postpaid = Promise.resolve(unreserved)
     if (!this.#ledger.isLimited(ledgerCall)) {
       call.credit = postpaid
+      noteProgress(call, unreserved)
       return
     }
     // Rejects a caller without credit first. Counting the prompt might load the model in vain.
@@ -38,7 +41,13 @@ export class CreditStep implements CallStep {
     call.hasStarted = false
     const room = Math.min(outputRoom, call.maxOutputTokens)
     call.credit = this.#ledger.reserve(ledgerCall, { ...worstCase, outputRoom: room })
-    call.maxOutputTokens = (await call.credit).maxOutputTokens
+    const credit = await call.credit
+    call.maxOutputTokens = credit.maxOutputTokens
+    noteProgress(call, credit)
+  }
+
+  onTaken(call: Call, usage: CallUsage): Promise<unknown> | undefined {
+    return call.noteProgress?.(usage)
   }
 
   async after(call: Call, { usage = noUsage, status, durationMs }: CallEnd): Promise<void> {
@@ -47,6 +56,28 @@ export class CreditStep implements CallStep {
     await credit?.settle({ usage, status, durationMs })
   }
 }
+
+/**
+ * Lets the ledger note what the reader gets. A reader waits for a slow database, but only once for 2 s: the answer
+ * is worth more than its note.
+ */
+function noteProgress(call: Call, credit: CreditReservation): void {
+  if (!call.isPassedOn) return
+  let isSlow = false
+  const wait = async (noted: Promise<void>): Promise<void> => {
+    const inTime = noted.then(() => {
+      isSlow = false
+      return true
+    })
+    isSlow = !(await withTimeout(inTime, noteTimeoutMs))
+  }
+  call.noteProgress = (usage) => {
+    const noted = credit.onTaken(usage)
+    return noted && !isSlow ? wait(noted) : undefined
+  }
+}
+
+const noteTimeoutMs = 2_000
 
 const usesTokens = ({ kind }: Call): boolean => kind === 'generate' || kind === 'embed' || kind === 'rerank'
 

@@ -3,10 +3,7 @@
  * from the other dialects.
  */
 
-import type { Access } from '../../accounts/auth/access.ts'
 import { parseSettings } from '../../accounts/keys/schema.ts'
-import { LlmError } from '../../errors.ts'
-import { classifyOrigin } from '../../http/guard.ts'
 import { json } from '../../http/respond.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
@@ -47,7 +44,7 @@ const admin = defineDialect({
   requestIdHeader: 'x-request-id',
   renderError,
   renderErrorFrame,
-  checkOrigin: checkSameOrigin,
+  sameOriginOnly: true,
   routes: [
     ...adminRouteTable.map(
       (route) => [route.method, route.path, withRateLimit(toHandler(route)), route.scope ?? 'admin'] as const,
@@ -55,10 +52,3 @@ const admin = defineDialect({
     ['GET', '/openapi.json', withRateLimit(getOpenApiDocument), 'admin'],
   ],
 })
-
-/** Rejects requests from web pages of other origins, even if the option `origins` allows these origins. */
-function checkSameOrigin(request: Parameters<Access['checkOrigin']>[0]): Readonly<Record<string, string>> {
-  if (classifyOrigin(request, []).kind === 'refused')
-    throw new LlmError('permission', 'Pages of other origins cannot call the admin API.')
-  return {}
-}

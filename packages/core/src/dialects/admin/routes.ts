@@ -9,8 +9,23 @@ import {
   Rotation,
 } from '../../accounts/keys/schema.ts'
 import type * as settings from '../../accounts/keys/settings.ts'
+import { maxPageSize, type PageQuery } from '../../accounts/page.ts'
 import type { Llm } from '../../llm.ts'
-import { ApiKey, Day, KeyWithSecret, LimitRequest, LimitStatus, listOf, UsageBy, UsageRow } from './schema.ts'
+import {
+  After,
+  ApiKey,
+  Day,
+  DeletedTenant,
+  KeyWithSecret,
+  Limit,
+  LimitRequest,
+  LimitStatus,
+  listOf,
+  pageOf,
+  TenantDeletion,
+  UsageBy,
+  UsageRow,
+} from './schema.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST'
@@ -48,9 +63,13 @@ export const adminRouteTable: readonly AdminRoute[] = [
     method: 'GET',
     path: '/keys',
     name: 'listKeys',
-    summary: 'List all keys, newest first.',
-    response: listOf(ApiKey),
-    handle: async ({ llm }) => ({ data: await llm.keys.list() }),
+    summary: 'List keys, newest first.',
+    query: { limit: Limit, after: After },
+    response: pageOf(ApiKey),
+    handle: async ({ llm, query }) => {
+      const page = parsePage(query)
+      return toPage(await llm.keys.list(page), page, ({ id }) => id)
+    },
   },
   {
     method: 'POST',
@@ -112,11 +131,12 @@ export const adminRouteTable: readonly AdminRoute[] = [
     path: '/limit-requests',
     name: 'listLimitRequests',
     summary: 'List limit requests, oldest first.',
-    query: { status: LimitRequest.shape.status },
-    response: listOf(LimitRequest),
+    query: { status: LimitRequest.shape.status, limit: Limit, after: After },
+    response: pageOf(LimitRequest),
     handle: async ({ llm, query }) => {
       const status = parseSettings(LimitRequest.shape.status.optional(), query('status'))
-      return { data: await llm.keys.requests.list(status && { status }) }
+      const page = parsePage(query)
+      return toPage(await llm.keys.requests.list({ status, ...page }), page, ({ id }) => id)
     },
   },
   {
@@ -150,19 +170,51 @@ export const adminRouteTable: readonly AdminRoute[] = [
     handle: ({ llm, id }) => llm.keys.requests.refuse(id),
   },
   {
+    method: 'POST',
+    path: '/tenants/:id/delete',
+    name: 'deleteTenant',
+    summary: 'Delete the keys, usage, prompt states and stored content of a tenant. Can be repeated.',
+    body: TenantDeletion,
+    isBodyOptional: true,
+    response: DeletedTenant,
+    handle: ({ llm, id, body }) => llm.tenants.delete(id, body as z.output<typeof TenantDeletion>),
+  },
+  {
     method: 'GET',
     path: '/usage',
     name: 'reportUsage',
     summary: 'Report usage and cost of a range of days, in UTC.',
-    query: { by: UsageBy, from: Day, to: Day },
-    response: listOf(UsageRow),
+    query: { by: UsageBy, from: Day, to: Day, limit: Limit, after: After },
+    response: pageOf(UsageRow),
     handle: async ({ llm, query }) => {
       const [from, to] = [parseDay(query('from')), parseDay(query('to'))]
-      const rows = await llm.usage.report({ by: parseSettings(UsageBy, query('by') ?? 'key'), from, to })
-      return { data: rows.map((row) => ({ ...row, nanoUsd: `${row.nanoUsd}` })) }
+      const by = parseSettings(UsageBy, query('by') ?? 'key')
+      const page = parsePage(query)
+      const rows = await llm.usage.report({ by, from, to, ...page })
+      return toPage(
+        rows.map((row) => ({ ...row, nanoUsd: `${row.nanoUsd}` })),
+        page,
+        ({ group }) => group,
+      )
     },
   },
 ]
+
+/** Core checks the limit. */
+function parsePage(query: AdminCall['query']): Page {
+  const limit = query('limit')
+  return { limit: limit === undefined ? maxPageSize : Number(limit || Number.NaN), after: query('after') }
+}
+
+/** Adds `next`, the value of `after` for the next page, unless this is the last page. */
+const toPage = <Row>(data: readonly Row[], { limit }: Page, idOf: (row: Row) => string): object => {
+  const last = data.at(-1)
+  return { data, ...(last !== undefined && data.length >= limit && { next: idOf(last) }) }
+}
+
+interface Page extends PageQuery {
+  readonly limit: number
+}
 
 const parseDay = (text: string | undefined): Date | undefined => {
   const day = parseSettings(Day.optional(), text)

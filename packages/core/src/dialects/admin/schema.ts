@@ -1,6 +1,7 @@
 /** Response schemas of the admin API. Requests are validated with the schemas of `llm.keys`. */
 import { z } from 'zod'
 import { KeySettings } from '../../accounts/keys/schema.ts'
+import { maxPageSize } from '../../accounts/page.ts'
 
 const timestamp = z.iso.datetime()
 const { name, tenant, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
@@ -49,8 +50,25 @@ export const UsageBy = z.enum(['key', 'tenant', 'model', 'day'])
 export const Day = z.iso.date()
 
 const count = z.int().min(0)
+
+export const TenantDeletion = z.strictObject({
+  usage: z
+    .enum(['delete', 'anonymize'])
+    .optional()
+    .describe('anonymize keeps the sums per day and model without the tenant. Default: delete.'),
+})
+
+export const DeletedTenant = z.strictObject({
+  tenant: z.string(),
+  revokedKeys: count.describe('Keys that were valid until the deletion.'),
+  endedCalls: count.describe('Calls that ran in this app.'),
+  promptStates: count.describe('Prompt states in model processes of this app.'),
+  deleted: z.record(z.string(), count).describe('Stored entries, by kind, such as keys.'),
+})
 export const UsageRow = z.strictObject({
-  group: z.string().describe('Id of a key, a tenant, a model or a day.'),
+  group: z
+    .string()
+    .describe('Id of a key, a tenant, a model, or a day. After a year, a month instead of a day.'),
   name: z.string().optional().describe('Name of the key.'),
   calls: count,
   unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
@@ -58,5 +76,18 @@ export const UsageRow = z.strictObject({
   undeliveredTokens: count.describe('Output that was generated, but not read. It costs nothing.'),
   nanoUsd: z.string().regex(/^\d+$/).describe('Billionths of a dollar.'),
 })
+
+export const Limit = z
+  .int()
+  .min(1)
+  .max(maxPageSize)
+  .describe(`Maximum number of entries. Default: ${maxPageSize}.`)
+export const After = z.string().describe('`next` of the previous page. Default: the first page.')
+
+export const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.strictObject({
+    data: z.array(item),
+    next: z.string().optional().describe('Value of `after` for the next page. Absent in the last page.'),
+  })
 
 export const listOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ data: z.array(item) })

@@ -82,6 +82,7 @@ const kinds = {
   too_large: [413, 'request_too_large'],
   rate_limit: [429, 'rate_limit_error'],
   overloaded: [529, 'overloaded_error'],
+  unavailable: [503, 'api_error'],
   upstream: [500, 'api_error'],
   internal: [500, 'api_error'],
   method_not_allowed: [405, 'invalid_request_error'],

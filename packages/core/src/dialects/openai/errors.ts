@@ -72,6 +72,7 @@ const kinds = {
   too_large: [413, 'invalid_request_error', 'request_too_large'],
   rate_limit: [429, 'requests', 'rate_limit_exceeded'],
   overloaded: [503, 'server_error', 'server_overloaded'],
+  unavailable: [503, 'server_error', 'service_unavailable'],
   upstream: [500, 'server_error', null],
   internal: [500, 'server_error', null],
   method_not_allowed: [405, 'invalid_request_error', 'method_not_supported'],

@@ -1,0 +1,37 @@
+/** Rows of `modelmount_usage_days`: the sums of a caller's calls with one model in a day or a month. */
+import type { Queries, SqlValue } from '../../storage/database.ts'
+import { summedColumns } from './call-rows.ts'
+
+export type SumsRow = Readonly<Record<'day' | 'caller' | 'model', string>> &
+  Readonly<Record<'tenant' | 'key_name', string | null>> &
+  Readonly<Record<string, Exclude<SqlValue, Uint8Array>>>
+
+export const sumsColumns = ['day', 'caller', 'model', 'tenant', 'key_name', ...summedColumns]
+
+/** Adds sums to those of the same day, caller and model. The tenant and the name of the last row remain. */
+export async function addSums({ query }: Queries, rows: readonly SumsRow[]): Promise<void> {
+  const sums = mergeByKey(rows)
+  if (sums.length === 0) return
+  await query(
+    `INSERT INTO modelmount_usage_days (${sumsColumns.join(', ')})
+     VALUES ${sums.map(() => `(${sumsColumns.map(() => '?').join(', ')})`).join(', ')}
+     ON CONFLICT (day, caller, model) DO UPDATE SET tenant = excluded.tenant, key_name = excluded.key_name,
+       ${summedColumns.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
+    sums.flatMap((sum) => sumsColumns.map((column) => sum[column] ?? null)),
+  )
+}
+
+/** Returns the rows in a fixed order, so that two transactions do not lock each other's rows. */
+function mergeByKey(rows: readonly SumsRow[]): readonly SumsRow[] {
+  const sums = new Map<string, SumsRow>()
+  for (const row of rows) {
+    const key = JSON.stringify([row.day, row.caller, row.model])
+    const before = sums.get(key)
+    const added = summedColumns.map((column) => [
+      column,
+      BigInt(before?.[column] ?? 0) + BigInt(row[column] ?? 0),
+    ])
+    sums.set(key, { ...row, ...Object.fromEntries(added) })
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
+}

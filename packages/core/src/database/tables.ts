@@ -1,0 +1,48 @@
+/** All tables of Modelmount: the steps that create them, and what the database contains after a step. */
+import { keyTables } from '../accounts/keys/tables.ts'
+import { tenantTables } from '../accounts/tenants/tables.ts'
+import { usageTables } from '../accounts/usage/tables.ts'
+import { limitTables } from '../limits/sql.ts'
+import type { Migration } from '../storage/migrations.ts'
+
+/** Steps by owner. */
+export const schema: Readonly<Record<string, readonly Migration[]>> = {
+  keys: keyTables,
+  limits: limitTables,
+  tenants: tenantTables,
+  usage: usageTables,
+}
+
+export interface Contents {
+  readonly tables: ReadonlySet<string>
+  readonly indexes: ReadonlySet<string>
+  readonly references: readonly Reference[]
+}
+
+/** A column whose values are keys of another table. */
+export interface Reference {
+  readonly table: string
+  readonly column: string
+  readonly parent: string
+  readonly parentColumn: string
+}
+
+/** Returns what the given steps of one owner create, according to their statements. */
+export function contentsAfter(steps: readonly Migration[]): Contents {
+  const tables = new Set<string>()
+  const indexes = new Set<string>()
+  const references: Reference[] = []
+  for (const statement of steps.flat()) {
+    const [, table = ''] = /^CREATE TABLE (\w+)/.exec(statement) ?? []
+    const [, index] = /^CREATE (?:UNIQUE )?INDEX (\w+)/.exec(statement) ?? []
+    const [, kind, dropped = ''] = /^DROP (TABLE|INDEX) (?:IF EXISTS )?(\w+)/.exec(statement) ?? []
+    if (table) tables.add(table)
+    if (index) indexes.add(index)
+    if (kind) (kind === 'TABLE' ? tables : indexes).delete(dropped)
+    for (const [, column = '', parent = '', parentColumn = ''] of statement.matchAll(referencing))
+      references.push({ table, column, parent, parentColumn })
+  }
+  return { tables, indexes, references: references.filter(({ table }) => tables.has(table)) }
+}
+
+const referencing = /(\w+) [A-Z ]+ REFERENCES (\w+) \((\w+)\)/g

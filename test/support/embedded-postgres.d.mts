@@ -1,0 +1,16 @@
+export interface RunningPostgres {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** Whether the npm package with PostgreSQL is installed. It exists for some platforms only. */
+export declare const hasPostgres: boolean
+
+/**
+ * Starts a server on a free port of the loopback address, with an empty data folder.
+ *
+ * @param options.onStop called with the data folder when the server has stopped, before the folder is deleted
+ */
+export declare function startPostgres(options?: {
+  readonly onStop?: (data: string) => void
+}): Promise<RunningPostgres>

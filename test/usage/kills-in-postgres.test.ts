@@ -1,0 +1,4 @@
+/** Kills of apps and model processes with a database in PostgreSQL. */
+import { testKills } from './kills.ts'
+
+testKills('PostgreSQL')
