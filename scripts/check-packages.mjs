@@ -25,7 +25,9 @@ async function check(name, tarball) {
   await node('node_modules/publint/src/cli.js', 'run', tarball, '--strict')
   // A package without a main entry point, such as the CLI, has no types to check.
   if (!('.' in exports)) return
-  const unchecked = Object.keys(exports).filter((entryPoint) => /\.gguf$|model-process$/.test(entryPoint))
+  const unchecked = Object.keys(exports).filter((entryPoint) =>
+    /\.gguf$|model-process$|-worker$/.test(entryPoint),
+  )
   const options = ['--profile', 'esm-only', '--exclude-entrypoints', ...unchecked, './none']
   await node('node_modules/@arethetypeswrong/cli/dist/index.js', tarball, ...options)
 }

@@ -15,8 +15,16 @@ const processes = 'dist/engine/local/model-process'
  * Small modules that nearly every entry point loads. They become one chunk, because an app waits for each
  * file.
  */
-const shared =
-  /dist\/(errors|units|options\/check|engine\/(events|request)|limits\/(bucket|demand|headers))\.js$/
+const sharedModules = [
+  'errors',
+  'units',
+  'options/check',
+  'engine/(events|request)',
+  'limits/(bucket|demand|headers|memory|reservation)',
+  'accounts/(keys|tenants|usage)/tables',
+  'storage/(migrations|open)',
+]
+const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const core = join(root, 'packages/core')
@@ -44,11 +52,12 @@ async function stageCore() {
     cpSync(file, join(stage, relative(core, file)))
 
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
-  // Two bundles, because the app and its model processes share no objects. Code finds other files relative to
-  // its bundle.
+  // Three bundles, because the app, its model processes and the threads of SQLite share no objects. Code finds
+  // other files relative to its bundle.
   const names = entryPoints.map((entryPoint) => entryPoint.default.replace(/^\.\/dist\/|\.js$/g, ''))
   await bundle('dist', names, external)
   await bundle(processes, ['main', ...startedIn(join(core, processes))], external)
+  await bundle('dist/storage/sqlite', ['worker'], external)
 }
 
 async function bundle(folder, entries, external) {

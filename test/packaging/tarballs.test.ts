@@ -83,6 +83,7 @@ describe.each(nodes)('packed packages on Node %s', (line) => {
     inNode: { whole: 'Hello there.' },
     builtInModel: true,
     oneErrorClass: true,
+    noDatabase: 'No database found at none.db.',
     from: ['tiny'],
   }
 

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { Command } from 'commander'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
+import { db } from './commands/db.ts'
 import { keys } from './commands/keys.ts'
 import { list } from './commands/list.ts'
 import { ps } from './commands/ps.ts'
@@ -13,6 +14,7 @@ import { expandThinkFlag, run } from './commands/run.ts'
 import { serve } from './commands/serve.ts'
 import { show } from './commands/show.ts'
 import { stop } from './commands/stop.ts'
+import { tenants } from './commands/tenants.ts'
 import { usage } from './commands/usage.ts'
 
 const { version, description } = createRequire(import.meta.url)('../package.json') as Record<string, string>
@@ -22,7 +24,23 @@ const program = new Command('modelmount')
   .version(version ?? '', '-v, --version')
   // `-v` after a command is an option of that command.
   .enablePositionalOptions()
-for (const command of [serve, run, pull, push, create, list, ps, show, cp, rm, stop, keys, usage])
+for (const command of [
+  serve,
+  run,
+  pull,
+  push,
+  create,
+  list,
+  ps,
+  show,
+  cp,
+  rm,
+  stop,
+  keys,
+  tenants,
+  usage,
+  db,
+])
   program.addCommand(command)
 
 // A pipe such as `| head` may close early.

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { expectCurrentSchema } from '@modelmount/core/database'
 
 export const databaseIn = (folder: string): string => join(folder, 'modelmount.db')
 
@@ -15,4 +16,11 @@ export function existingDatabase(folder: string | undefined): string {
   const database = databaseIn(folder ?? (process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')))
   if (existsSync(database)) return database
   throw new Error(`No database found at ${database}. Name its folder: --data FOLDER.`)
+}
+
+/** Returns the path of an existing database, for a command that only reads. Rejects if it would be upgraded. */
+export async function currentDatabase(folder: string | undefined): Promise<string> {
+  const database = existingDatabase(folder)
+  await expectCurrentSchema(database)
+  return database
 }

@@ -2,9 +2,19 @@
 
 export const print = (text: string): boolean => process.stdout.write(text)
 
-/** Logs a message on stderr. Adds the cause of an error, because responses omit the cause. */
+/** Logs a message on stderr. Adds the error, or its cause, because responses omit the cause. */
 export function logToStderr(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }
-  const [cause] = err?.cause instanceof Error ? err.cause.message.split('\n') : []
+  const reason = err?.cause instanceof Error ? err.cause : err
+  const [cause] = reason === undefined || reason.message === message ? [] : reason.message.split('\n')
   process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
 }
+
+/** Prints how to get the next page on stderr, unless this page is the last one. */
+export function noteNextPage(length: number, limit: number, last: string | undefined): void {
+  if (last !== undefined && length >= limit)
+    process.stderr.write(`There may be more. The next page: --after ${quote(last)}\n`)
+}
+
+const quote = (text: string): string =>
+  /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

@@ -51,6 +51,8 @@ export interface ServeOptions {
   readonly admin?: boolean
   /** The folder with `modelmount.db`. */
   readonly data?: string
+  /** Names of environment variables that model processes inherit. */
+  readonly passEnv?: readonly string[]
   readonly registry?: readonly string[]
   readonly privateRegistry?: readonly string[]
   readonly storeMax?: ByteSize
@@ -91,6 +93,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       kvCacheType: options.kvType,
       keepAlive: options.keepAlive,
       reloadCooldown: options.reloadCooldown,
+      environment: options.passEnv,
     },
     maxQueued: options.maxQueued,
     queueTimeout: options.queueTimeout,
@@ -137,6 +140,7 @@ const flags: Readonly<Record<string, string>> = {
   'local.kvCacheType': '--kv-type',
   'local.keepAlive': '--keep-alive',
   'local.reloadCooldown': '--reload-cooldown',
+  'local.environment': '--pass-env',
   'store.registries': '--registry',
   'store.privateRegistries': '--private-registry',
   'store.maxBytes': '--store-max',

@@ -3,7 +3,8 @@ const { existsSync } = require('node:fs')
 const { createServer } = require('node:http')
 
 module.exports = async (modules) => {
-  const { core, adapter, engine, http, limits, models, testing, express, tinyModel, framework } = modules
+  const { core, adapter, database, engine, http, limits, models, testing } = modules
+  const { express, tinyModel, framework } = modules
   const { createLlm, routesFor, LlmError } = core
   const scripted = testing.scriptedEngine((request) =>
     request.model === 'busy' ? new LlmError('overloaded', 'Too many calls.') : 'Hello there.',
@@ -38,9 +39,18 @@ module.exports = async (modules) => {
   await llm.close()
   const builtInModel = existsSync(tinyModel.modelPath)
   const oneErrorClass = [adapter, engine, limits].every((entryPoint) => entryPoint.LlmError === LlmError)
+  const noDatabase = await database.checkDatabase('none.db').catch(({ message }) => message)
   const from = models.parseModelfile('FROM tiny').from
   process.stdout.write(
-    JSON.stringify({ node: process.version, inExpress, inNode, builtInModel, oneErrorClass, from }),
+    JSON.stringify({
+      node: process.version,
+      inExpress,
+      inNode,
+      builtInModel,
+      oneErrorClass,
+      noDatabase,
+      from,
+    }),
   )
 }
 

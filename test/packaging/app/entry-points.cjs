@@ -1,5 +1,6 @@
 const core = require('@modelmount/core')
 const adapter = require('@modelmount/core/adapter')
+const database = require('@modelmount/core/database')
 const engine = require('@modelmount/core/engine')
 const http = require('@modelmount/core/http')
 const limits = require('@modelmount/core/limits')
@@ -10,4 +11,4 @@ const tinyModel = require('@modelmount/tiny-model')
 const framework = require('express')
 const chat = require('./chat.cjs')
 
-chat({ core, adapter, engine, http, limits, models, testing, express, tinyModel, framework })
+chat({ core, adapter, database, engine, http, limits, models, testing, express, tinyModel, framework })

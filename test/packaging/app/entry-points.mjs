@@ -1,5 +1,6 @@
 import * as core from '@modelmount/core'
 import * as adapter from '@modelmount/core/adapter'
+import * as database from '@modelmount/core/database'
 import * as engine from '@modelmount/core/engine'
 import * as http from '@modelmount/core/http'
 import * as limits from '@modelmount/core/limits'
@@ -10,4 +11,4 @@ import * as tinyModel from '@modelmount/tiny-model'
 import framework from 'express'
 import chat from './chat.cjs'
 
-await chat({ core, adapter, engine, http, limits, models, testing, express, tinyModel, framework })
+await chat({ core, adapter, database, engine, http, limits, models, testing, express, tinyModel, framework })

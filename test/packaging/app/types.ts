@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
 import { type Mount, prepareMount } from '@modelmount/core/adapter'
+import { backupDatabase, checkDatabase, type DatabaseCheck } from '@modelmount/core/database'
 import { type GenerateEvent, type TokenUsage, uncached } from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
 import type { CallerLimits } from '@modelmount/core/limits'
@@ -24,7 +25,9 @@ const limits: CallerLimits = llm.limits
 const details: ModelDetails = await llm.models.details('tiny')
 const usage: TokenUsage = { inputTokens: 1, outputTokens: 0, reusedTokens: 0, ...uncached }
 const events: GenerateEvent[] = []
-export const parts = { mount, limits, details, usage, events, modelfile: parseModelfile('FROM tiny') }
+await backupDatabase('data/modelmount.db', 'backup.db', { overwrite: true })
+const check: DatabaseCheck = await checkDatabase('backup.db')
+export const parts = { mount, limits, details, usage, check, events, modelfile: parseModelfile('FROM tiny') }
 
 const { text } = await llm.chat('Hi', { temperature: 0, maxTokens: 3 })
 const length: number = text.length

@@ -1,8 +1,9 @@
 /** `modelmount keys`: arguments and options. */
 import type { KeySettings } from '@modelmount/core'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { KeysOptions } from '../keys.ts'
+import type { KeysOptions } from '../accounts/keys.ts'
 import { isUsd } from '../money.ts'
+import { type PageOptions, withPageOptions } from './page-options.ts'
 
 interface CreateKeyOptions extends KeysOptions {
   readonly rpm?: number
@@ -23,7 +24,7 @@ interface CreateKeyOptions extends KeysOptions {
 }
 
 /** Loaded on use, so that other commands start faster. */
-const work = () => import('../keys.ts')
+const work = () => import('../accounts/keys.ts')
 
 export const keys = new Command('keys').description('create and manage API keys')
 
@@ -86,7 +87,9 @@ function toLimits(options: CreateKeyOptions): KeySettings['limits'] {
 const orUndefined = <Values extends object>(values: Values): Values | undefined =>
   Object.values(values).some((value) => value !== undefined) ? values : undefined
 
-keysCommand('list', 'list the keys').action(async (options: KeysOptions) => (await work()).list(options))
+withPageOptions(keysCommand('list', 'list the keys, newest first'), 'key').action(
+  async (options: KeysOptions & PageOptions) => (await work()).list(options),
+)
 
 keysCommand('rotate <id>', 'create another secret for a key and show it once')
   .option('--grace <time>', 'how long the old secret stays valid; 0s ends it at once (default: 24h)')

@@ -79,6 +79,7 @@ export const serve = new Command('serve')
   )
   .option('--flash-attention', 'use flash attention (default: $OLLAMA_FLASH_ATTENTION, else where supported)')
   .option('--no-flash-attention', 'do not use flash attention')
+  .option('--pass-env <name>', 'environment variable for model processes; repeatable', another)
   .option(
     '--registry <host>',
     'registry for pulls and pushes; repeatable (default: registry.ollama.ai, hf.co and huggingface.co)',

@@ -1,9 +1,10 @@
 /** `modelmount usage`: reports usage and cost. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import type { UsageOptions } from '../accounts/usage.ts'
 import { print } from '../output.ts'
-import type { UsageOptions } from '../usage.ts'
+import { withPageOptions } from './page-options.ts'
 
-export const usage = new Command('usage')
+export const usage = withPageOptions(new Command('usage'), 'row')
   .description('report usage and cost')
   .addOption(new Option('--by <what>', 'group by').choices(['key', 'tenant', 'model', 'day']).default('key'))
   .option('--from <day>', 'first day in UTC: 2026-11-01 (default: all)', day)
@@ -11,7 +12,7 @@ export const usage = new Command('usage')
   .option('--data <folder>', "folder of the server's modelmount.db (default: the folder of models)")
   .option('--json', 'print JSON, with cost in billionths of a dollar')
   .action(async (options: UsageOptions) => {
-    const ledger = await import('../usage.ts')
+    const ledger = await import('../accounts/usage.ts')
     print(await ledger.usage(options))
   })
 

@@ -1,22 +1,26 @@
 /** Reports the usage of a server from its database. The server need not run. */
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
-import { existingDatabase } from './database.ts'
-import { table } from './table.ts'
+import { currentDatabase } from '../database.ts'
+import { noteNextPage } from '../output.ts'
+import { table } from '../table.ts'
 
 export interface UsageOptions {
   readonly by: UsageQuery['by']
   readonly from?: Date
   readonly to?: Date
+  readonly limit?: number
+  readonly after?: string
   readonly json?: boolean
   /** The folder of the server's `modelmount.db`. */
   readonly data?: string
 }
 
 /** Returns the text to print. */
-export async function usage({ data, json = false, ...query }: UsageOptions): Promise<string> {
-  const llm = await createLlm({ database: existingDatabase(data) })
+export async function usage({ data, json = false, limit = 1_000, ...query }: UsageOptions): Promise<string> {
+  const llm = await createLlm({ database: await currentDatabase(data) })
   try {
-    const rows = await llm.usage.report(query)
+    const rows = await llm.usage.report({ ...query, limit })
+    noteNextPage(rows.length, limit, rows.at(-1)?.group)
     return json ? `${JSON.stringify(rows.map(toJson), null, 2)}\n` : toTable(rows, query.by)
   } finally {
     await llm.close()

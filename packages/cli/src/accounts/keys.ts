@@ -1,10 +1,11 @@
 /** Implements `modelmount keys`. It opens the database itself, so no server has to run. */
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
-import { databaseIn, existingDatabase } from './database.ts'
-import { humanTime } from './human.ts'
-import { formatUsd } from './money.ts'
-import { print } from './output.ts'
-import { table } from './table.ts'
+import type { PageOptions } from '../commands/page-options.ts'
+import { currentDatabase, databaseIn, existingDatabase } from '../database.ts'
+import { humanTime } from '../human.ts'
+import { formatUsd } from '../money.ts'
+import { noteNextPage, print } from '../output.ts'
+import { table } from '../table.ts'
 
 export interface KeysOptions {
   /** The folder with `modelmount.db`. @default the folder of models */
@@ -31,10 +32,11 @@ export const revoke = async (id: string, options: KeysOptions): Promise<void> =>
     print(options.json ? asJson(key) : `Revoked the key ${key.name} (${key.id}).\n`)
   })
 
-export const list = async (options: KeysOptions): Promise<void> =>
-  withKeys(existingDatabase(options.data), async (keys) => {
-    const all = await keys.list()
-    print(options.json ? asJson(all) : table([columns, ...all.map(toRow)]))
+export const list = async ({ json, data, limit, after }: KeysOptions & PageOptions): Promise<void> =>
+  withKeys(await currentDatabase(data), async (keys) => {
+    const page = await keys.list({ limit, after })
+    print(json ? asJson(page) : table([columns, ...page.map(toRow)]))
+    noteNextPage(page.length, limit, page.at(-1)?.id)
   })
 
 /**

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { ApiKey, KeyWithSecret } from '@modelmount/core'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { emptyFolder } from '../../../test/support/empty-folder.ts'
+import { emptyFolder } from '../../../../test/support/empty-folder.ts'
 
-const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const bin = fileURLToPath(new URL('../../bin/modelmount.js', import.meta.url))
 let data: string
 
 beforeEach(() => {
@@ -158,7 +158,26 @@ test('prints the secret once, and never lists it', async () => {
   expect(await keys('revoke', listed[0]?.id ?? '')).toContain('Revoked the key once')
 })
 
+test('lists one page of keys, and says how to get the next one', async () => {
+  for (const name of ['first', 'second', 'third']) await created(name)
+  const run = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [bin, 'keys', 'list', '--json', '--data', data, ...args], {
+      env: environment(),
+    })
+
+  const { stdout, stderr } = await run('--limit', '2')
+  const page = JSON.parse(stdout) as ApiKey[]
+  const rest = await run('--limit', '2', '--after', page[1]?.id ?? '')
+
+  expect(page.map(({ name }) => name)).toEqual(['third', 'second'])
+  expect(stderr).toBe(`There may be more. The next page: --after ${page[1]?.id}\n`)
+  expect((JSON.parse(rest.stdout) as ApiKey[]).map(({ name }) => name)).toEqual(['first'])
+  expect(rest.stderr).toBe('')
+})
+
 test.each([
+  [['list', '--limit', '0'], 'Expected a whole number from 1 to 1000'],
+  [['list', '--limit', '1001'], 'Expected a whole number from 1 to 1000'],
   [['create', 'x', '--rpm', '0'], 'Expected a whole number from 1 to 999999999'],
   [['create', 'x', '--tpd', '100000001'], 'Expected a whole number from 1 to 100000000'],
   [['create', 'x', '--max-output-tokens', 'all'], 'Expected a whole number from 1 to 999999999'],

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
-import { emptyFolder } from '../../../test/support/empty-folder.ts'
-import '../../../test/support/own-run-folder.ts'
+import { emptyFolder } from '../../../../test/support/empty-folder.ts'
+import '../../../../test/support/own-run-folder.ts'
 
-const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
+const bin = fileURLToPath(new URL('../../bin/modelmount.js', import.meta.url))
 const data = emptyFolder()
 const models = emptyFolder()
 const started: ChildProcess[] = []

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
-import { beforeAll, expect, test } from 'vitest'
-import { emptyFolder } from '../../../test/support/empty-folder.ts'
-import { readPrices } from './prices.ts'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { emptyFolder } from '../../../../test/support/empty-folder.ts'
+import { readPrices } from '../prices.ts'
 import { toUsd, usage } from './usage.ts'
 
 const data = emptyFolder()
@@ -61,6 +61,21 @@ test('JSON has exact amounts', async () => {
       nanoUsd: '7000',
     },
   ])
+})
+
+test('prints one page, and how to get the next one on stderr', async () => {
+  const notes: string[] = []
+  const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => notes.push(String(text)) > 0)
+  onTestFinished(() => write.mockRestore())
+
+  const first = JSON.parse(await usage({ data, by: 'model', json: true, limit: 1 })) as { group: string }[]
+  const second = JSON.parse(
+    await usage({ data, by: 'model', json: true, limit: 2, after: 'other' }),
+  ) as object[]
+
+  expect(first).toMatchObject([{ group: 'other' }])
+  expect(second).toMatchObject([{ group: 'tiny:latest' }])
+  expect(notes).toEqual(['There may be more. The next page: --after other\n'])
 })
 
 test('omits days out of range', async () => {

@@ -1,0 +1,26 @@
+/** Implements `modelmount tenants`. It opens the database itself, so no server has to run. */
+import { createLlm } from '@modelmount/core'
+import { existingDatabase } from '../database.ts'
+import { print } from '../output.ts'
+import { table } from '../table.ts'
+
+export interface TenantDeletionOptions {
+  readonly usage: 'delete' | 'anonymize'
+  /** The folder of the server's `modelmount.db`. */
+  readonly data?: string
+  readonly json?: boolean
+}
+
+export async function deleteTenant(id: string, { usage, data, json }: TenantDeletionOptions): Promise<void> {
+  const llm = await createLlm({ auth: 'keys', database: existingDatabase(data) })
+  try {
+    const { revokedKeys, deleted } = await llm.tenants.delete(id, { usage })
+    if (json) print(`${JSON.stringify({ tenant: id, revokedKeys, deleted }, null, 2)}\n`)
+    else {
+      const rows = Object.entries(deleted).map(([name, count]) => [name, `${count}`])
+      print(`Deleted the tenant ${id}.\n${table([['DATA', 'DELETED'], ...rows])}`)
+    }
+  } finally {
+    await llm.close()
+  }
+}
