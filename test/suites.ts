@@ -22,7 +22,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
 
   // `.ci/run` runs these after `npm test`.
   'packages/cli/src/bin.test.ts': ['.ci/run', 'each command in a separate process'],
-  'packages/cli/src/{keys,metered}.test.ts': ['.ci/run', 'keys and usage commands in separate processes'],
+  'packages/cli/src/{db/db,accounts/keys,accounts/metered,accounts/tenants}.test.ts': [
+    '.ci/run',
+    'commands for keys, usage, tenants and the database in separate processes',
+  ],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/session.test.ts': [
@@ -40,6 +43,11 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'measured: pauses of a stream during hostile requests',
   ],
+  'test/incidents/store/pulls-ignored-the-proxy.test.ts': ['.ci/run', 'app processes behind a proxy'],
+  'test/incidents/database/a-stopped-process-held-a-row.test.ts': [
+    '.ci/run',
+    'seconds until PostgreSQL ends the transaction of a stopped process',
+  ],
   'test/incidents/{access/one-header,store/a-name,streams/model-output}*.test.ts': [
     '.ci/run',
     'each API with each restriction, resolver and SDK',
@@ -48,7 +56,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'hostile bodies for every route, hostile constraints with the real engine',
   ],
-  'test/incidents/process/!(balancers-reused-closed-sockets).test.ts': [
+  'test/incidents/process/!(balancers-reused-closed-sockets|a-throwing-logger-cut-streams).test.ts': [
     '.ci/run',
     'measured: thousands of calls, two app processes, stops of model processes',
   ],
@@ -65,7 +73,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
   'test/robustness/*.test.ts': ['.ci/run', 'measured: clients that misbehave, missing weights'],
   'test/store/*.test.ts': ['.ci/run', 'several processes and full disks'],
+  'test/usage/kills-in-postgres.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
+  'test/usage/kills-in-sqlite.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
   'test/usage/spending.test.ts': ['.ci/run', 'spending across processes and databases'],
+  'test/incidents/store/locked-databases-were-server-errors.test.ts': ['.ci/run', 'seconds of a lock'],
   'test/incidents/tenants/one-caller-reloaded-the-model-for-all.test.ts': [
     '.ci/run',
     'load options of callers without the scope models, minimum time between reloads',
@@ -125,7 +136,7 @@ export const ciSuites: readonly string[] = Object.entries(suites).flatMap(([file
 
 interface LongSuite {
   /** Argument of `npm run test:long -- <part>`. */
-  readonly part: 'kills' | 'random' | 'storms'
+  readonly part: 'kills' | 'kills-in-sqlite' | 'kills-in-postgres' | 'random' | 'storms'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -172,6 +183,16 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     sample: '400',
   },
   'test/local-engine/kills.test.ts': { part: 'kills', tries: '200 kills', sample: '8' },
+  'test/usage/kills-in-sqlite.test.ts': {
+    part: 'kills-in-sqlite',
+    tries: '500 kills of an app or its model process during streams',
+    sample: '15',
+  },
+  'test/usage/kills-in-postgres.test.ts': {
+    part: 'kills-in-postgres',
+    tries: '500 kills of an app or its model process during streams',
+    sample: '15',
+  },
   'test/registry/kills.test.ts': {
     part: 'kills',
     tries: '10 kills of a pull of 500 MB',
@@ -199,6 +220,8 @@ export const aloneSuites: readonly string[] = [
     ...['cancelling', 'crashes', 'faults', 'go-templates', 'hostile-neighbours', 'kills', 'parallel'],
     ...['short-calls', 'stopped', 'texts'],
   ].map((name) => `test/local-engine/${name}.test.ts`),
+  'test/usage/kills-in-sqlite.test.ts',
+  'test/usage/kills-in-postgres.test.ts',
 ]
 
 /**
