@@ -28,6 +28,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   const clock = { at: 0 }
   const opened: (() => Promise<void>)[] = []
   const warnings: object[] = []
+  const errors: unknown[] = []
   let database: Database
   let where: string
 
@@ -37,7 +38,12 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const own = database
     const onWarning = ({ caller, keyName, threshold }: SpendingWarning) =>
       void warnings.push({ caller, keyName, threshold })
-    const ledger = await openLedger(own, { prices, now: () => clock.at, warnings: { onWarning } })
+    const ledger = await openLedger(own, {
+      prices,
+      now: () => clock.at,
+      warnings: { onWarning },
+      onError: (cause) => errors.push(cause),
+    })
     opened.push(async () => {
       await ledger.close()
       await own.close()
@@ -63,6 +69,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   afterEach(async () => {
     for (const close of opened.splice(0)) await close()
     warnings.length = 0
+    errors.length = 0
   })
 
   test('a restarted process charges the last note, once, as a row of the status `killed`', async () => {
@@ -276,6 +283,35 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await running.onTaken(used(140))
 
     expect(await stored()).toEqual([{ id: 'call' }])
+  })
+
+  test('a caller whose note cannot be charged does not keep others from being charged', async () => {
+    const killed = await openKilled()
+    for (const id of ['aaa', 'mmm', 'zzz']) {
+      const running = killed.openPostpaid(call({ id }, id))
+      await running.onTaken(used(96))
+    }
+    await database.query("UPDATE modelmount_funds SET note = '{' WHERE caller <> 'mmm'")
+    clock.at += leaseMs
+
+    const restarted = await open()
+
+    expect(await restarted.calls()).toMatchObject([{ id: 'mmm', status: 'killed' }])
+    expect(errors).toEqual([expect.any(SyntaxError), expect.any(SyntaxError)])
+  })
+
+  test('more killed calls than one transaction charges are charged, too', async () => {
+    const killed = await openKilled()
+    for (let index = 0; index < 201; index++) killed.openPostpaid(call(ann, `call ${index}`)).onTaken(used(1))
+    await killed.renew()
+    clock.at += leaseMs
+
+    const restarted = await open()
+
+    expect(await restarted.report({ by: 'key' })).toMatchObject([{ calls: 200 }])
+    await restarted.chargeKilledCalls()
+    expect(await restarted.report({ by: 'key' })).toMatchObject([{ calls: 201 }])
+    expect(await spent()).toBe(201 * costOf(1))
   })
 
   test('usage that cannot be charged is not noted', async () => {

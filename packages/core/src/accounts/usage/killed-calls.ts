@@ -4,6 +4,7 @@
  * hangs, or that cannot reach the database. If such a process settles the call after all, its row replaces the row
  * from the note.
  */
+import { LlmError } from '../../errors.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { leaseMs, longestLeaseMs } from '../../storage/leases.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -28,7 +29,7 @@ interface ExpiredLease {
 }
 
 /**
- * Ends the expired leases of a caller, and charges their notes. The current transaction must have locked the
+ * Ends up to 200 expired leases of a caller, and charges their notes. The current transaction must have locked the
  * caller's account.
  */
 export async function chargeKilledCalls(
@@ -38,7 +39,8 @@ export async function chargeKilledCalls(
 ): Promise<readonly RecordedCall[]> {
   await leases.restore(queries, id, now)
   const expired = await queries.query<ExpiredLease>(
-    `DELETE FROM modelmount_funds WHERE caller = ? AND expires_at <= ?
+    `DELETE FROM modelmount_funds WHERE id IN
+       (SELECT id FROM modelmount_funds WHERE caller = ? AND expires_at <= ? LIMIT ${callsAtOnce})
      RETURNING id, tenant, at, note, expires_at`,
     [id, now],
   )
@@ -62,33 +64,42 @@ export async function chargeKilledCalls(
   return recorded
 }
 
-/**
- * Charges the killed calls of all callers.
- *
- * @param clock SQL expression of the current time in milliseconds
- */
+export interface KilledCallsParts {
+  /** SQL expression of the current time in milliseconds. */
+  readonly clock: string
+  readonly leases: CreditLeases
+  /** Called after each commit. */
+  onRecorded(recorded: readonly RecordedCall[]): void
+  /** Called for each caller that cannot be charged. */
+  onError(cause: unknown): void
+}
+
+/** Charges the killed calls of all callers, each in a transaction. Rejects if the database is unavailable. */
 export async function chargeAllKilledCalls(
   database: Database,
-  clock: string,
-  leases: CreditLeases,
-): Promise<readonly RecordedCall[]> {
+  { clock, leases, onRecorded, onError }: KilledCallsParts,
+): Promise<void> {
   const callers = await database.query<{ caller: string }>(
     `SELECT DISTINCT caller FROM modelmount_funds
      WHERE expires_at <= ${clock} OR expires_at > ${clock} + ${longestLeaseMs} LIMIT ${callersAtOnce}`,
   )
-  const recorded: RecordedCall[] = []
   for (const { caller } of callers)
-    recorded.push(
-      ...(await database.transaction(async (queries) => {
+    try {
+      const recorded = await database.transaction(async (queries) => {
         const { now } = await lockAccount(queries, { id: caller }, clock)
         await leases.shorten(queries, caller, now)
         return chargeKilledCalls(queries, caller, { now, leases })
-      })),
-    )
-  return recorded
+      })
+      onRecorded(recorded)
+    } catch (cause) {
+      if (LlmError.is(cause) && cause.code === 'unavailable') throw cause
+      onError(cause)
+    }
 }
 
 const callersAtOnce = 1_000
+/** Bounds the time of one transaction. The next one charges the rest. */
+const callsAtOnce = 200
 
 /** A call whose row has been written. */
 export interface RecordedCall {

@@ -437,6 +437,42 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     await ledger.reserve(call(caller), { inputTokens: 0, outputTokens: 40 })
   })
 
+  test('a renewal does not write a row that is being written', async () => {
+    const database = await openDatabase(await fresh())
+    opened.push(database)
+    let isSlow = false
+    let writes = 0
+    let finish = (): void => {}
+    const slow: Database = {
+      clock: database.clock,
+      query: (...asked) => database.query(...asked),
+      transaction: async (...asked) => {
+        if (isSlow && ++writes > 1) throw new Error('away')
+        if (isSlow)
+          await new Promise<void>((resolve) => {
+            finish = resolve
+          })
+        return database.transaction(...asked)
+      },
+      close: () => database.close(),
+    }
+    const ledger = await openLedger(slow, { prices, now: () => clock.at })
+    const funds = await ledger.reserve(call(payer(100_000)), { inputTokens: 0, outputTokens: 50 })
+
+    isSlow = true
+    const settled = funds.settle(ended(0, 10))
+    await vi.waitFor(() => expect(writes).toBe(1))
+    const renewed = ledger.renew()
+    await vi.waitFor(() => database.query('SELECT 1'))
+    finish()
+    await Promise.all([settled, renewed])
+    isSlow = false
+    await ledger.renew()
+
+    expect(await database.query('SELECT id FROM modelmount_funds')).toEqual([])
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, nanoUsd: 20_000n }])
+  })
+
   test('retries a charge whose response was lost, and charges once', async () => {
     const database = await openDatabase(await fresh())
     opened.push(database)
@@ -568,12 +604,13 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
   test('stores names that a database string cannot hold', async () => {
     const ledger = await open()
 
-    const funds = await ledger.reserve(call({ id: `nul \0 ${'x'.repeat(10_000)}` }, { model: 'a\0b' }), {
+    const id = `nul \0 ${'x'.repeat(10_000)}`
+    const funds = await ledger.reserve(call({ id, key: { id, name: 'a\0b \ud800' } }, { model: 'a\0b' }), {
       inputTokens: 1,
     })
     await funds.settle(ended(1, 1))
 
-    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1 }])
+    expect(await ledger.report({ by: 'key' })).toMatchObject([{ calls: 1, name: 'a\ufffdb \ufffd' }])
   })
 
   const spendAt = async (ledger: Ledger, at: number, name = 'Reports') => {

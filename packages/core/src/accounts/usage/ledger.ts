@@ -104,6 +104,8 @@ export async function openLedger(database: Database, options: LedgerOptions = {}
 interface PendingEntry extends LedgerCall {
   readonly charge: RunningCharge
   readonly outcome: CallOutcome
+  /** Undefined while its row is not being written. */
+  writing?: Promise<void> | undefined
 }
 
 export class Ledger {
@@ -229,8 +231,12 @@ export class Ledger {
 
   /** Charges what processes that were killed have handed out. Called by a timer. Never rejects. */
   chargeKilledCalls(): Promise<void> {
-    this.#charging ??= chargeAllKilledCalls(this.#database, this.#clock(), this.#leases)
-      .then((recorded) => this.#onRecorded(recorded))
+    this.#charging ??= chargeAllKilledCalls(this.#database, {
+      clock: this.#clock(),
+      leases: this.#leases,
+      onRecorded: (recorded) => this.#onRecorded(recorded),
+      onError: this.#onError,
+    })
       .catch((cause: unknown) => {
         // While the database is unavailable, each call reports it. This timer would report it every 3 s.
         if (!LlmError.is(cause) || cause.code !== 'unavailable') this.#onError(cause)
@@ -301,7 +307,7 @@ export class Ledger {
     const tokens = countByKind(usage)
     const rates = this.#ratesOf(model)
     return {
-      keyName: caller.key?.name ?? null,
+      keyName: toStorableName(caller.key?.name),
       model: toStorableId(model),
       dialect,
       tokens,
@@ -313,9 +319,17 @@ export class Ledger {
     }
   }
 
-  async #flush(entry: PendingEntry): Promise<void> {
+  /** Writes one entry once at a time: a late failure would renew the lease of a row that another attempt wrote. */
+  #flush(entry: PendingEntry): Promise<void> {
+    this.#pending.set(entry.id, entry)
+    entry.writing ??= this.#tryToWrite(entry).finally(() => {
+      entry.writing = undefined
+    })
+    return entry.writing
+  }
+
+  async #tryToWrite(entry: PendingEntry): Promise<void> {
     const { id, charge } = entry
-    this.#pending.set(id, entry)
     try {
       await this.#leases.untrack(id)
       await this.#write(entry)
@@ -355,5 +369,9 @@ export class Ledger {
     }
   }
 }
+
+/** Replaces what a text of PostgreSQL cannot contain. */
+const toStorableName = (name: string | undefined): string | null =>
+  name?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
 
 const chargeKilledEveryMs = 3_000
