@@ -76,11 +76,14 @@ export class DeletionWatcher {
     const deletions = await this.#log.read()
     const logged = new Set(deletions.map(({ tenant }) => tenant))
     for (const tenant of handled) if (!logged.has(tenant)) this.#handled.delete(tenant)
-    // At once, because a model process that hangs must not delay other deletions.
+    // Several at once, because a model process that hangs must not delay the other deletions.
+    const queue = deletions.values()
     await Promise.all(
-      deletions
-        .filter(({ tenant }) => !this.#inProgress.has(tenant))
-        .map((deletion) => this.runExclusive(deletion.tenant, () => this.#handle(deletion))),
+      Array.from({ length: handledAtOnce }, async () => {
+        for (const deletion of queue)
+          if (!this.#inProgress.has(deletion.tenant))
+            await this.runExclusive(deletion.tenant, () => this.#handle(deletion))
+      }),
     )
   }
 
@@ -101,5 +104,6 @@ export class DeletionWatcher {
 }
 
 const lookEveryMs = 3_000
+const handledAtOnce = 16
 /** Long enough for the calls of killed apps: their leases expire, and another app charges them. */
 const repeatForMs = 60_000
