@@ -1,4 +1,5 @@
 /** Revoking a key ends its running answers, also from another process. Their tokens are charged. */
+import { once } from 'node:events'
 import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { llmRouter } from '@modelmount/express'
@@ -114,4 +115,28 @@ test('a revoked key fails a generation in process, and an aborted generation end
   await vi.waitFor(() => expect(llm.running()).toBe(1))
   await llm.keys.revoke(key.id)
   await expect(refused).rejects.toMatchObject({ code: 'authentication' })
+})
+
+test('revoking a key fails its running embeddings', async () => {
+  const engine = Object.assign(scriptedEngine('Hi'), {
+    embed: async (_request: object, { signal }: { readonly signal: AbortSignal }) => {
+      onStarted()
+      await once(signal, 'abort')
+      throw signal.reason
+    },
+  })
+  let onStarted = (): void => {}
+  const started = new Promise<void>((resolve) => {
+    onStarted = resolve
+  })
+  const llm = await createLlm({ engine, models: emptyFolder(), auth: 'keys', database: ':memory:' })
+  onTestFinished(() => llm.close())
+  const { key, secret } = await llm.keys.create({ name: 'leaked' })
+  const caller = await llm.keys.authenticate(secret)
+  const embedding = llm.embed({ model: 'tiny', inputs: ['Hi'] }, { caller })
+  await started
+
+  await llm.keys.revoke(key.id)
+
+  await expect(embedding).rejects.toMatchObject({ code: 'authentication' })
 })

@@ -1,9 +1,9 @@
-/** Watches the API keys whose answers run in this process. Any process may revoke such a key. */
+/** Watches the API keys whose calls run in this process. Any process may revoke such a key. */
 import type { Database } from '../../storage/database.ts'
 
 export class RevocationWatcher {
   readonly #database: Database
-  /** Listeners of running answers, by key. */
+  /** Listeners of running calls, by key. */
   readonly #listeners = new Map<string, Set<() => void>>()
   #timer: NodeJS.Timeout | undefined
 
@@ -24,14 +24,14 @@ export class RevocationWatcher {
     }
   }
 
-  /** Calls the listeners of a revoked key. The listeners end the running answers of the key. */
+  /** Calls the listeners of a revoked key. The listeners end the running calls of the key. */
   end(id: string): void {
     for (const onRevoked of this.#listeners.get(id) ?? []) onRevoked()
   }
 
   /**
    * Asks the database which watched keys are revoked, or deleted after that. A timer calls this every 5 s while
-   * answers run.
+   * calls run.
    */
   async look(): Promise<void> {
     const ids = [...this.#listeners.keys()]

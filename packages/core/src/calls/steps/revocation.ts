@@ -1,4 +1,4 @@
-/** Ends the running answers of an API key when any process revokes the key. */
+/** Ends the running calls of an API key when any process revokes the key. */
 import type { Keys } from '../../accounts/keys/keys.ts'
 import type { CallStep } from '../step.ts'
 
@@ -6,7 +6,7 @@ export const createRevocationStep = (keys: Pick<Keys, 'onRevoked'>): CallStep =>
   name: 'revocation',
   before(call) {
     const { caller, kind } = call
-    if (kind !== 'generate' || !caller?.key) return
+    if (kind === 'admin' || !caller?.key) return
     call.stopWatching = keys.onRevoked(caller.key.id, (error) => call.end(error))
   },
   after(call) {
