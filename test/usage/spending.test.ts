@@ -172,16 +172,17 @@ describe.each([inMemory, ...databases()])('a spending limit of ten answers, in $
 
   test('charges aborted streams for their output, and releases the rest of their reservations', async () => {
     const where = await fresh()
-    const apps = await serveSome(name, where, 2)
+    const apps = await serveSome(name, where, 5)
     const [{ llm }] = apps as [Served]
     const limit = BigInt(answersCovered * costNanoUsd)
 
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 8; round++) {
       await Promise.all(
         Array.from({ length: 25 }, async (_, index) => {
           const controller = new AbortController()
-          // Every second stream is aborted, either before its first chunk or after up to 11 chunks.
-          const most = index % 2 ? (index * 7 + round * 13) % 12 : Number.POSITIVE_INFINITY
+          // Half of the streams of each app are aborted, before their first chunk or after up to 11 chunks.
+          const isAborted = index % 4 < 2
+          const most = isAborted ? (index * 7 + round * 13) % 12 : Number.POSITIVE_INFINITY
           await readPieces(() => ask(oneOf(apps, index).server.url, controller.signal), most, controller)
         }),
       )
@@ -239,6 +240,7 @@ describe.each([inMemory, ...databases()])('a spending limit of ten answers, in $
       // Later, the reservations of the killed app have expired, and what it had noted is charged. Exactly the
       // amount not charged remains.
       const later = await open(now + 61_000)
+      await later.chargeKilledCalls()
       const charged = await account({ usage: later })
       expect(charged.bySums).toBe(charged.byRows)
       const remainingTokens = (answersCovered * costNanoUsd - Number(charged.byRows)) / 2_000

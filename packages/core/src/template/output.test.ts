@@ -171,10 +171,16 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
     }
     cost(5_000)
 
-    const [short, long] = [cost(40_000), cost(160_000)]
-
+    let [short, long] = [cost(40_000), cost(160_000)]
     // A quadratic parser would take sixteen times as long.
-    expect(long).toBeLessThan(9 * short + 50)
+    const isLinear = (): boolean => long < 9 * short + 50
+    // Garbage collection or another test of this process can only add to a cost: the least cost is the true one.
+    for (let round = 0; round < 4 && !isLinear(); round++) {
+      short = Math.min(short, cost(40_000))
+      long = Math.min(long, cost(160_000))
+    }
+
+    expect(isLinear(), `${long} ms, against ${short} ms for a quarter`).toBe(true)
   })
 })
 
