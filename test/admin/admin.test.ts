@@ -170,6 +170,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       requestBody: { required: false },
       responses: { 400: {}, 401: {}, 403: {}, 404: {}, 408: {}, 409: {}, 429: {} },
     })
+    expect(document.paths['/tenants/{id}/delete']?.post).toMatchObject({ responses: { 409: {} } })
     expect(Object.keys(document.paths['/keys']?.get?.responses ?? {})).not.toContain('408')
     for (const operation of operations)
       expect(/\bbodies\b/.test(JSON.stringify(operation.responses[429]))).toBe('requestBody' in operation)

@@ -176,6 +176,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     summary: 'Delete the keys, usage, prompt states and stored content of a tenant. Can be repeated.',
     body: TenantDeletion,
     isBodyOptional: true,
+    canConflict: true,
     response: DeletedTenant,
     handle: ({ llm, id, body }) => llm.tenants.delete(id, body as z.output<typeof TenantDeletion>),
   },
