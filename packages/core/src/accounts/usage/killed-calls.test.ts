@@ -50,6 +50,12 @@ describe.each(databases())('in $name', ({ fresh }) => {
     })
     return ledger
   }
+  /** Another ledger, which has charged the killed calls. */
+  const restart = async (): Promise<Ledger> => {
+    const ledger = await open()
+    await ledger.chargeKilledCalls()
+    return ledger
+  }
   /** A ledger whose process is killed: it renews nothing. */
   const openKilled = async (): Promise<Ledger> => {
     clock.at = Date.parse('2026-11-22T12:00:00Z')
@@ -80,7 +86,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     running.onTaken(used(96))
 
     clock.at += leaseMs
-    const [restarted] = await Promise.all([open(), open()])
+    const [restarted] = await Promise.all([restart(), restart()])
 
     expect(await restarted.calls()).toMatchObject([
       {
@@ -115,7 +121,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await killed.renew()
 
     clock.at += leaseMs
-    expect(await (await open()).calls()).toMatchObject([{ status: 'killed', tokens: { output: 5 } }])
+    expect(await (await restart()).calls()).toMatchObject([{ status: 'killed', tokens: { output: 5 } }])
   })
 
   test('a call that has handed out nothing is not charged, and its reservation ends', async () => {
@@ -123,7 +129,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await killed.reserve(call(payer), { inputTokens: 10, outputTokens: 90 })
 
     clock.at += leaseMs
-    const restarted = await open()
+    const restarted = await restart()
 
     expect(await restarted.calls()).toEqual([])
     expect(await stored()).toEqual([])
@@ -133,7 +139,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const killed = await openKilled()
     const running = await killed.reserve(call(payer), { inputTokens: 10, outputTokens: 90 })
     await running.onTaken(used(70))
-    const other = await open()
+    const other = await restart()
     const most = { inputTokens: 0, outputTokens: 15 }
     const refuse = (id: string): Promise<LlmError> =>
       other.reserve(call(payer, id), most).then(
@@ -159,7 +165,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const running = await stopped.reserve(call(payer), { inputTokens: 10, outputTokens: 90 })
     await running.onTaken(used(70))
     clock.at += leaseMs
-    const other = await open()
+    const other = await restart()
     expect(await spent()).toBe(costOf(70))
 
     await running.settle({ usage: used(80), status: 'ended', durationMs: 5 })
@@ -178,7 +184,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const running = stopped.openPostpaid(call(ann))
     await running.onTaken(used(70))
     clock.at += leaseMs
-    const other = await open()
+    const other = await restart()
     await running.onTaken(used(140))
     clock.at += leaseMs
     await other.chargeKilledCalls()
@@ -192,7 +198,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const running = await stopped.reserve(call(payer), { inputTokens: 10, outputTokens: 90 })
     await running.onTaken(used(80))
     clock.at += leaseMs
-    await open()
+    await restart()
     await running.settle({ usage: used(95), status: 'ended', durationMs: 5 })
 
     expect(warnings).toEqual([0.8, 1].map((threshold) => ({ caller: 'ann', keyName: 'Reports', threshold })))
@@ -200,7 +206,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
 
   test('a call that ends as killed while its caller makes the next one sends its warnings, too', async () => {
     const killed = await openKilled()
-    const other = await open()
+    const other = await restart()
     const running = await killed.reserve(call(payer), { inputTokens: 10, outputTokens: 90 })
     await running.onTaken(used(80))
     clock.at += leaseMs
@@ -214,7 +220,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const running = stopped.openPostpaid(call(ann))
     await running.onTaken(used(70))
     clock.at += leaseMs
-    await open()
+    await restart()
     clock.at -= 86_400_000
 
     await running.settle({ usage: used(80), status: 'ended', durationMs: 5 })
@@ -235,7 +241,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const killed = await openKilled()
     await killed.openPostpaid(call(ann)).onTaken(used(70))
     clock.at -= 86_400_000
-    const restarted = await open()
+    const restarted = await restart()
     expect(await restarted.calls()).toEqual([])
 
     clock.at += leaseMs
@@ -294,10 +300,22 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await database.query("UPDATE modelmount_funds SET note = '{' WHERE caller <> 'mmm'")
     clock.at += leaseMs
 
-    const restarted = await open()
+    const restarted = await restart()
 
     expect(await restarted.calls()).toMatchObject([{ id: 'mmm', status: 'killed' }])
     expect(errors).toEqual([expect.any(SyntaxError), expect.any(SyntaxError)])
+  })
+
+  test('a ledger that is closed at once, such as that of a command, leaves killed calls to the others', async () => {
+    const killed = await openKilled()
+    await killed.openPostpaid(call(ann)).onTaken(used(96))
+    clock.at += leaseMs
+
+    const command = await open()
+    await command.close()
+
+    expect(await stored()).toEqual([{ id: 'call' }])
+    expect(await (await restart()).calls()).toMatchObject([{ id: 'call', status: 'killed' }])
   })
 
   test('more killed calls than one transaction charges are charged, too', async () => {
@@ -306,7 +324,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await killed.renew()
     clock.at += leaseMs
 
-    const restarted = await open()
+    const restarted = await restart()
 
     expect(await restarted.report({ by: 'key' })).toMatchObject([{ calls: 200 }])
     await restarted.chargeKilledCalls()
@@ -319,7 +337,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     await ledger.openPostpaid(call(ann)).onTaken(used(1e300))
     clock.at += leaseMs
     await ledger.close()
-    const restarted = await open()
+    const restarted = await restart()
 
     expect(await restarted.calls()).toEqual([])
   })

@@ -95,9 +95,7 @@ export interface CreditReservation {
 
 export async function openLedger(database: Database, options: LedgerOptions = {}): Promise<Ledger> {
   await migrate(database, 'usage', usageTables)
-  const ledger = new Ledger(database, options)
-  await ledger.chargeKilledCalls()
-  return ledger
+  return new Ledger(database, options)
 }
 
 /** A settled call whose row is not written yet. */
@@ -229,7 +227,10 @@ export class Ledger {
     for (const entry of this.#pending.values()) await this.#flush(entry)
   }
 
-  /** Charges what processes that were killed have handed out. Called by a timer. Never rejects. */
+  /**
+   * Charges what processes that were killed have handed out. A timer calls it every 3 s, so that a short command does
+   * not take the warnings of these calls from the app that sends them. Never rejects.
+   */
   chargeKilledCalls(): Promise<void> {
     this.#charging ??= chargeAllKilledCalls(this.#database, {
       clock: this.#clock(),
