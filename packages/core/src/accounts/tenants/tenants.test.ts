@@ -264,6 +264,37 @@ describe.each(databases())('deleting a tenant in $name', ({ fresh }) => {
       await expect(ask(llm, { id, tenant: 'stays', spendingLimit })).rejects.toMatchObject({ code: 'quota' })
   })
 
+  test('deletes the spending of a caller whose calls were all rejected', async () => {
+    const location = await fresh()
+    const llm = await open(location, expensive)
+    const caller = { id: 'left', spendingLimit: { usd: 0.000_001, period: 'lifetime' } } as const
+    await expect(ask(llm, caller)).rejects.toMatchObject({ code: 'quota' })
+
+    expect((await llm.tenants.delete('left')).deleted).toMatchObject({ calls: 0, spending: 1 })
+
+    expect(await rowsOf(await connect(location), 'left', [])).toEqual([])
+  })
+
+  test.each([
+    ['first', ['left', 'stays']],
+    ['last', ['stays', 'left']],
+  ] as const)('a caller of two tenants keeps the usage of the other one, deleted: %s', async (_, order) => {
+    const llm = await open(await fresh(), expensive)
+    const spendingLimit = { usd: 1_000, period: 'lifetime' } as const
+    for (const tenant of order) await ask(llm, { id: 'ann', tenant, spendingLimit })
+    await ask(llm, { id: 'ann', tenant: 'stays', spendingLimit })
+    if (order[1] === 'left') await ask(llm, { id: 'ann', tenant: 'left', spendingLimit })
+    const before = (await llm.usage.calls()).filter(({ tenant }) => tenant === 'stays')
+
+    const { deleted } = await llm.tenants.delete('left')
+
+    expect(deleted).toMatchObject({ calls: order[1] === 'left' ? 2 : 1, spending: 0 })
+    expect(await llm.usage.calls()).toEqual(before)
+    expect(await llm.usage.report({ by: 'tenant' })).toMatchObject([
+      { group: 'stays', calls: 2, nanoUsd: before.reduce((sum, { nanoUsd }) => sum + BigInt(nanoUsd), 0n) },
+    ])
+  })
+
   test('a caller whose key is deleted gets a typed error for a limit request', async () => {
     const llm = await open(await fresh())
     const { key } = await llm.keys.create({ name: 'one', tenant: 'left' })

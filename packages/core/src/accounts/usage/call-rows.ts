@@ -1,9 +1,8 @@
 /** Writes the rows of the ledger: one row per call, and one row of sums per day, caller and model. */
 
 import type { Queries } from '../../storage/database.ts'
-import { dayOf } from './periods.ts'
-import type { TokensByKind } from './pricing.ts'
 import type { CallRow } from './report.ts'
+import { addSums, type CountedCall, countedColumns, subtractSums, toSums } from './sums.ts'
 
 export interface NewCall
   extends Pick<CallRow, 'id' | 'tokens' | 'undeliveredTokens' | 'nanoUsd' | 'isPriced' | 'status'> {
@@ -22,31 +21,30 @@ export interface NewCall
  * Writes the row of a call and adds the call to the sums. If the row exists already, returns false and
  * changes nothing: an earlier write succeeded, but its response was lost.
  */
-export async function writeCall({ query }: Queries, call: NewCall): Promise<boolean> {
-  const { id, at, caller, tenant, model, undeliveredTokens, nanoUsd, isPriced } = call
-  const name = call.keyName
-  const kinds = toTokenColumns(call.tokens)
-  const written = await query(
-    `INSERT INTO modelmount_calls (id, at, caller, tenant, key_name, model, dialect,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens,
-       nano_usd, priced, status, duration_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+export async function writeCall(queries: Queries, call: NewCall): Promise<boolean> {
+  const { id, at, caller, tenant, keyName, model, tokens, nanoUsd } = call
+  const row = {
+    ...{ at, caller, tenant, key_name: keyName, model },
+    priced: call.isPriced ? 1 : 0,
+    input_tokens: tokens.input,
+    cached_input_tokens: tokens.cachedInput,
+    cache_write_tokens: tokens.cacheWrite,
+    output_tokens: tokens.output,
+    undelivered_tokens: call.undeliveredTokens,
+    nano_usd: nanoUsd,
+  }
+  const values = Object.entries({
+    ...row,
+    ...{ id, dialect: call.dialect, status: call.status, duration_ms: call.durationMs },
+  })
+  const written = await queries.query(
+    `INSERT INTO modelmount_calls (${values.map(([column]) => column).join(', ')})
+     VALUES (${values.map(() => '?').join(', ')})
      ON CONFLICT (id) DO NOTHING RETURNING id`,
-    [
-      ...[id, at, caller, tenant, name, model, call.dialect],
-      ...[...kinds, undeliveredTokens],
-      ...[nanoUsd, isPriced ? 1 : 0, call.status, call.durationMs],
-    ],
+    values.map(([, value]) => value),
   )
   if (written.length === 0) return false
-  await query(
-    `INSERT INTO modelmount_usage_days (day, caller, tenant, model, key_name, calls,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens,
-       nano_usd, unpriced_calls)
-     VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (day, caller, model) DO UPDATE SET key_name = excluded.key_name, tenant = excluded.tenant, ${summedColumns.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
-    [dayOf(at), caller, tenant, model, name, ...kinds, undeliveredTokens, nanoUsd, isPriced ? 0 : 1],
-  )
+  await addSums(queries, [toSums(row)])
   return true
 }
 
@@ -54,48 +52,12 @@ export async function writeCall({ query }: Queries, call: NewCall): Promise<bool
  * Deletes a row that was written from a note, and subtracts it from the sums. Returns its cost in nano-dollars.
  * Undefined if there is no such row.
  */
-export async function takeBackCall({ query }: Queries, id: string): Promise<number | undefined> {
-  const [row] = await query<KilledRow>(
-    `DELETE FROM modelmount_calls WHERE id = ? AND status = 'killed' RETURNING at, caller, model, priced,
-       input_tokens, cached_input_tokens, cache_write_tokens, output_tokens, undelivered_tokens, nano_usd`,
+export async function takeBackCall(queries: Queries, id: string): Promise<number | undefined> {
+  const [row] = await queries.query<CountedCall>(
+    `DELETE FROM modelmount_calls WHERE id = ? AND status = 'killed' RETURNING ${countedColumns.join(', ')}`,
     [id],
   )
   if (!row) return undefined
-  const { at, caller, model, priced, ...counts } = row
-  const sums = { ...counts, calls: 1, unpriced_calls: 1 - priced }
-  await query(
-    `UPDATE modelmount_usage_days SET ${summedColumns.map((column) => `${column} = ${column} - ?`).join(', ')}
-     WHERE day = ? AND caller = ? AND model = ?`,
-    [...summedColumns.map((column) => sums[column]), dayOf(at), caller, model],
-  )
+  await subtractSums(queries, [toSums(row)])
   return row.nano_usd
 }
-
-type KilledRow = {
-  readonly at: number
-  readonly caller: string
-  readonly model: string
-  readonly priced: number
-} & {
-  readonly [Column in Exclude<SummedColumn, 'calls' | 'unpriced_calls'>]: number
-}
-
-const toTokenColumns = ({ input, cachedInput, cacheWrite, output }: TokensByKind) => [
-  input,
-  cachedInput,
-  cacheWrite,
-  output,
-]
-
-export const summedColumns = [
-  'calls',
-  'input_tokens',
-  'cached_input_tokens',
-  'cache_write_tokens',
-  'output_tokens',
-  'undelivered_tokens',
-  'nano_usd',
-  'unpriced_calls',
-] as const
-
-type SummedColumn = (typeof summedColumns)[number]

@@ -1,6 +1,17 @@
 /** Rows of `modelmount_usage_days`: the sums of a caller's calls with one model in a day or a month. */
 import type { Queries, SqlValue } from '../../storage/database.ts'
-import { summedColumns } from './call-rows.ts'
+import { dayOf, monthOf } from './periods.ts'
+
+export const summedColumns = [
+  'calls',
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'undelivered_tokens',
+  'nano_usd',
+  'unpriced_calls',
+] as const
 
 export type SumsRow = Readonly<Record<'day' | 'caller' | 'model', string>> &
   Readonly<Record<'tenant' | 'key_name', string | null>> &
@@ -19,6 +30,45 @@ export async function addSums({ query }: Queries, rows: readonly SumsRow[]): Pro
        ${summedColumns.map((column) => `${column} = modelmount_usage_days.${column} + excluded.${column}`).join(', ')}`,
     sums.flatMap((sum) => sumsColumns.map((column) => sum[column] ?? null)),
   )
+}
+
+/** A row of `modelmount_calls`, as far as the sums count it. */
+export type CountedCall = Readonly<Record<'at' | 'priced', number>> &
+  Readonly<Record<'caller' | 'model', string>> &
+  Readonly<Record<'tenant' | 'key_name', string | null>> &
+  Readonly<Record<CountColumn, number>>
+
+type CountColumn = Exclude<(typeof summedColumns)[number], 'calls' | 'unpriced_calls'>
+
+export const countedColumns = [
+  'at',
+  'caller',
+  'model',
+  'tenant',
+  'key_name',
+  'priced',
+  ...summedColumns.filter((column) => column !== 'calls' && column !== 'unpriced_calls'),
+] as const
+
+/** The sums of one call. */
+export const toSums = ({ at, priced, ...call }: CountedCall): SumsRow => ({
+  ...call,
+  day: dayOf(at),
+  calls: 1,
+  unpriced_calls: 1 - priced,
+})
+
+/** Subtracts sums of days from those of the same caller and model, in the day, or in its month after a year. */
+export async function subtractSums({ query }: Queries, rows: readonly SumsRow[]): Promise<void> {
+  const changes = summedColumns.map((column) => `${column} = ${column} - ?`).join(', ')
+  for (const sum of mergeByKey(rows))
+    for (const day of [sum.day, monthOf(Date.parse(sum.day))]) {
+      const changed = await query(
+        `UPDATE modelmount_usage_days SET ${changes} WHERE day = ? AND caller = ? AND model = ? RETURNING day`,
+        [...summedColumns.map((column) => sum[column] ?? 0), day, sum.caller, sum.model],
+      )
+      if (changed.length > 0) break
+    }
 }
 
 /** Returns the rows in a fixed order, so that two transactions do not lock each other's rows. */
