@@ -1,6 +1,9 @@
 /** The clock of a machine was years ahead for minutes, such as after a start with an empty battery. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openKeys } from '../../../packages/core/src/accounts/keys/keys.ts'
+import { openDeletionWatcher } from '../../../packages/core/src/accounts/tenants/deletion-watcher.ts'
+import { Tenants } from '../../../packages/core/src/accounts/tenants/tenants.ts'
+import { UsageData } from '../../../packages/core/src/accounts/tenants/usage-data.ts'
 import { Ledger, openLedger } from '../../../packages/core/src/accounts/usage/ledger.ts'
 import { observeClock } from '../../../packages/core/src/accounts/usage/retention-clock.ts'
 import { uncached } from '../../../packages/core/src/engine/events.ts'
@@ -139,6 +142,34 @@ describe.each(databases())('in $name', ({ fresh }) => {
 
     expect((await right.authenticate(secret)).id).toBe(key.id)
     await expect(wrong.authenticate(secret)).rejects.toMatchObject({ code: 'authentication' })
+  })
+
+  test('a tenant that was deleted meanwhile keeps the calls that it has made since', async () => {
+    const errors: unknown[] = []
+    const onError = (cause: unknown) => errors.push(cause)
+    await (await openKeys(database)).close()
+    const ledger = await openLedger(database, {})
+    const wrong = await openDeletionWatcher(ahead(tenYears), onError)
+    const right = await openDeletionWatcher(database, onError)
+    onTestFinished(async () => void (await Promise.all([wrong.close(), right.close(), ledger.close()])))
+    const parts = {
+      stores: [new UsageData(database)],
+      revokeKeys: async () => 0,
+      endCalls: async () => 0,
+      deletePromptStates: async () => 0,
+    }
+    await new Tenants(parts, wrong).delete('ann')
+    new Tenants(parts, right)
+    const usage = { ...uncached, inputTokens: 1, reusedTokens: 0, outputTokens: 1, undeliveredTokens: 0 }
+    await ledger
+      .openPostpaid({ id: 'later', caller: { id: 'ann' }, model: 'one' })
+      .settle({ usage, status: 'ended', durationMs: 0 })
+
+    await right.look()
+    await right.look()
+
+    expect((await ledger.calls()).map(({ id }) => id)).toEqual(['later'])
+    expect(errors).toEqual([])
   })
 
   test('the credit that a running call has reserved stays reserved', async () => {

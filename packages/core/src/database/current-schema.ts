@@ -1,3 +1,4 @@
+import { reasonOf } from '../storage/database.ts'
 import { readAppliedSteps, versionOf } from '../storage/migrations.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open.ts'
 import { expectExisting } from './expect-existing.ts'
@@ -22,6 +23,8 @@ export async function expectCurrentSchema(location: DatabaseLocation): Promise<v
             'with this version first, or use the version of the server.',
         )
     }
+  } catch (error) {
+    throw reasonOf(error)
   } finally {
     await database.close()
   }

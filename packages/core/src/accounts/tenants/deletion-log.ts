@@ -51,16 +51,20 @@ export class DeletionLog {
     )
   }
 
-  /** Reads the deletions of the last hour, and forgets older ones: their rows name tenants. */
+  /**
+   * Reads the deletions of the last hour, and forgets older ones: their rows name tenants. Also forgets those that
+   * were written while the clock was more than an hour ahead: their time would not come for years.
+   */
   async read(): Promise<readonly LoggedDeletion[]> {
     const { clock } = this.#database
     const rows = await this.#database.query<DeletionRow>(
       `SELECT tenant, usage_deletion, requested_at, finished_at, ${clock} AS now FROM modelmount_tenant_deletions`,
     )
-    const recent = rows.filter(({ now, requested_at }) => now - requested_at < keptMs)
+    const recent = rows.filter(({ now, requested_at }) => Math.abs(now - requested_at) < keptMs)
     if (recent.length < rows.length)
       await this.#database.query(
-        `DELETE FROM modelmount_tenant_deletions WHERE requested_at <= ${clock} - ${keptMs}`,
+        `DELETE FROM modelmount_tenant_deletions
+         WHERE requested_at <= ${clock} - ${keptMs} OR requested_at >= ${clock} + ${keptMs}`,
       )
     return recent.map(({ tenant, usage_deletion, requested_at, finished_at, now }) => ({
       tenant: JSON.parse(tenant) as string,

@@ -96,7 +96,9 @@ export class DeletionWatcher {
   async #handle(deletion: LoggedDeletion): Promise<void> {
     const { tenant, requestedAt, finishedAt, now } = deletion
     const isNew = this.#handled.get(tenant) !== requestedAt
-    if (!isNew && now - (finishedAt ?? requestedAt) >= repeatForMs) return
+    // Negative if the clock was ahead during the deletion.
+    const ageMs = now - (finishedAt ?? requestedAt)
+    if (!isNew && Math.abs(ageMs) >= repeatForMs) return
     await this.#listener?.(deletion, isNew)
     // Meanwhile, this app may have added a later deletion.
     if ((this.#handled.get(tenant) ?? 0) < requestedAt) this.#handled.set(tenant, requestedAt)

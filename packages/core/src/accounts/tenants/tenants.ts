@@ -96,12 +96,13 @@ export class Tenants {
    * Does in this app what another app cannot. Once that app has deleted the stored data, also deletes what calls
    * have stored since.
    */
-  async #follow({ finishedAt, ...deletion }: LoggedDeletion, isNew: boolean): Promise<void> {
+  async #follow({ finishedAt, now, ...deletion }: LoggedDeletion, isNew: boolean): Promise<void> {
     const { tenant } = deletion
     const endedCalls = isNew ? await this.#parts.endCalls(tenant) : 0
     await this.#parts.deletePromptStates(tenant)
     if (finishedAt === undefined) return
-    if (endedCalls > 0 || (await this.#hasCallsBefore(tenant, finishedAt))) await this.#deleteStored(deletion)
+    const time = Math.min(finishedAt, now)
+    if (endedCalls > 0 || (await this.#hasCallsBefore(tenant, time))) await this.#deleteStored(deletion)
   }
 
   async #hasCallsBefore(tenant: string, time: number): Promise<boolean> {
