@@ -29,7 +29,7 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit, authenticate }: Mount<Request>,
+  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<Request>,
   options: AdminRouterOptions,
 ): Router {
   const router = Router({ caseSensitive: true })
@@ -43,6 +43,7 @@ function routerOf(
         params,
         parsedBody,
         bodyLimit,
+        publicUrl,
         ...readExpressClient(req),
         authenticate: (disconnected) => authenticate(req, disconnected),
       })

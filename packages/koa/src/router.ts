@@ -41,7 +41,7 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit, authenticate }: Mount<RouterContext>,
+  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<RouterContext>,
   options: AdminRouterOptions,
 ): Router {
   const router = new Router({ sensitive: true })
@@ -52,6 +52,7 @@ function routerOf(
         params: ctx.params,
         parsedBody: bodyOf(ctx.request) ?? bodyOf(ctx.req),
         bodyLimit,
+        publicUrl,
         authenticate: (disconnected) => authenticate(ctx, disconnected),
       })
       reply(ctx, await handle(request, llm))
@@ -94,8 +95,11 @@ function read(ctx: RouterContext, pattern: string, options?: Omit<NodeRequestOpt
   const prefix = prefixOf(ctx, pattern)
   const path = ctx.path.startsWith(prefix) ? ctx.path.slice(prefix.length) : ctx.path
   // Koa reads the headers of proxies only with `app.proxy`.
-  const { ip: clientAddress, host } = ctx
-  return readNodeRequest(ctx.req, ctx.res, { path: path || '/', clientAddress, host, ...options })
+  const { ip: clientAddress, host, protocol, originalUrl } = ctx
+  return readNodeRequest(ctx.req, ctx.res, {
+    ...{ path: path || '/', clientAddress, host, protocol, originalUrl },
+    ...options,
+  })
 }
 
 /**

@@ -9,6 +9,7 @@ import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapt
 import {
   type AuthenticateContext,
   type AuthenticateOptions,
+  checkPublicUrl,
   createAuthenticator,
   type HttpRequest,
   type HttpResponse,
@@ -56,6 +57,13 @@ export interface LlmRouteOptions {
   /** The largest request body. It applies if the app is created with `bodyParser: false`. @default '32mb' */
   readonly bodyLimit?: NodeRequestOptions['bodyLimit']
   /**
+   * URL of the routes as clients call it, with the prefixes: `https://api.example.com/llm`. Set it behind a proxy that
+   * removes a part of the path.
+   *
+   * @default derived from each request
+   */
+  readonly publicUrl?: string | undefined
+  /**
    * Returns the caller of a request. Required with `auth: 'host'`. The guards of the app run first, so the
    * request has the user that they found. Without a caller, the request gets 401.
    */
@@ -81,6 +89,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const methods = methodsByPath(routes)
   // Checked now, so that an invalid option fails the set-up instead of each request.
   const limitBytes = toBytes(bodyLimit)
+  const publicUrl = checkPublicUrl(options.publicUrl)
   const authenticate = createAuthenticator<LlmRequest>(options)
 
   const controller = (name: string, at = path): Type<LlmController> => {
@@ -101,6 +110,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
       const request = readRequest(req, res, pattern, {
         bodyLimit: limitBytes,
+        publicUrl,
         authenticate: (disconnected) => authenticate(req, disconnected),
       })
       return toResult(await answer(request, this.llm), res, request.signal)

@@ -30,6 +30,7 @@ const extras: object = {
   adminPath: undefined,
   unknownRoutes: undefined,
   bodyLimit: undefined,
+  publicUrl: undefined,
   authenticate: undefined,
   authenticateTimeout: undefined,
   isGlobal: undefined,

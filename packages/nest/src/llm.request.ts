@@ -10,6 +10,7 @@ import {
 /** The fields of an Express request that this package uses. */
 export interface LlmRequest extends IncomingMessage {
   readonly ip?: string | undefined
+  readonly protocol?: string
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
   readonly route: { readonly path: string }
@@ -23,7 +24,7 @@ export const readRequest = (
   req: LlmRequest,
   res: ServerResponse,
   pattern: string,
-  more: Pick<NodeRequestOptions, 'bodyLimit' | 'authenticate'> = {},
+  more: Pick<NodeRequestOptions, 'bodyLimit' | 'publicUrl' | 'authenticate'> = {},
 ): HttpRequest =>
   readNodeRequest(req, res, {
     path: pathBelow(req, pattern),

@@ -1,5 +1,6 @@
 /** Options that all framework adapters share. They are checked before any route is mounted. */
 import { type AuthenticateOptions, type Authenticator, createAuthenticator } from '../http/authenticate.ts'
+import { checkPublicUrl } from '../http/base-url.ts'
 import { defaultBodyLimit } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
@@ -20,10 +21,18 @@ export interface MountOptions<Source> extends AuthenticateOptions<Source> {
   readonly unknownRoutes?: 'pass' | 'error' | undefined
   /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
+  /**
+   * URL of the routes as clients call it, such as `https://api.example.com/llm`, for absolute URLs in responses. Set
+   * it behind a proxy that removes a part of the path.
+   *
+   * @default derived from each request: its protocol and host, as trusted proxies report them, and its path
+   */
+  readonly publicUrl?: string | undefined
 }
 
 export interface Mount<Source = unknown> extends RouteTable<Llm> {
   readonly bodyLimit: number
+  readonly publicUrl: string | undefined
   readonly authenticate: Authenticator<Source>
 }
 
@@ -43,7 +52,7 @@ export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<S
   return mount
 }
 
-const adminOptions = ['unknownRoutes', 'bodyLimit', 'authenticate', 'authenticateTimeout']
+const adminOptions = ['unknownRoutes', 'bodyLimit', 'publicUrl', 'authenticate', 'authenticateTimeout']
 
 function prepare<Source>(
   llm: Llm,
@@ -58,7 +67,12 @@ function prepare<Source>(
   if (!['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
   checkAuthenticate(llm, authenticate)
-  return { ...routes(), bodyLimit: toBytes(bodyLimit), authenticate: createAuthenticator(options) }
+  return {
+    ...routes(),
+    bodyLimit: toBytes(bodyLimit),
+    publicUrl: checkPublicUrl(options.publicUrl),
+    authenticate: createAuthenticator(options),
+  }
 }
 
 /** Throws a `TypeError` if `authenticate` is missing with `auth: 'host'`, or is set with another `auth`. */

@@ -62,6 +62,7 @@ export class BodyBudget {
         ...request,
         json: (defaultBody) => request.json(defaultBody, reservation),
         bytes: () => request.bytes(reservation),
+        jsonBytes: () => request.jsonBytes(reservation),
       })
       isStream = response.body !== null && typeof response.body !== 'string'
       // The call of a stream may still wait in a queue, with its request in memory.

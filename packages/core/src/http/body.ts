@@ -124,6 +124,16 @@ export async function* readParsedBytes(parsed: unknown): AsyncGenerator<Uint8Arr
   yield parsed
 }
 
+/** Yields a JSON body that an earlier body parser has parsed. Throws like `readParsedBody`. */
+export async function* readParsedJsonBytes(
+  parsed: unknown,
+  contentType?: string,
+): AsyncGenerator<Uint8Array> {
+  if (parsed instanceof Uint8Array) yield parsed
+  else if (typeof parsed === 'string') yield Buffer.from(parsed)
+  else yield Buffer.from(JSON.stringify(readParsedBody(parsed, contentType)))
+}
+
 /** Converts the result of an earlier body parser, which has consumed the stream, to a JSON value. */
 export function readParsedBody(parsed: unknown, contentType = '', defaultBody?: object): unknown {
   if (typeof parsed === 'string') return parseJson(Buffer.from(parsed), defaultBody)

@@ -2,8 +2,9 @@
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
+import { checkPublicUrl } from './base-url.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
-import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
+import { defaultBodyLimit, type HttpRequest, type HttpResponse, type ResponseFrames } from './message.ts'
 import { createMatcher, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
@@ -17,6 +18,8 @@ export interface FetchHandlerOptions extends AuthenticateOptions<Request> {
    * So return it if clients can reach a plain proxy in front of this server.
    */
   readonly httpVersion?: (request: Request) => string | undefined
+  /** URL of the routes, as clients call it. @default the origin of each request */
+  readonly publicUrl?: string | undefined
 }
 
 /** Creates a handler that also responds to unknown paths and methods. */
@@ -25,8 +28,9 @@ export function toFetchHandler<Context>(
   context: Context,
   options: FetchHandlerOptions = {},
 ): FetchHandler {
-  checkKeys('', options, ['remoteAddress', 'httpVersion', 'authenticate', 'authenticateTimeout'])
+  checkKeys('', options, ['remoteAddress', 'httpVersion', 'publicUrl', 'authenticate', 'authenticateTimeout'])
   const authenticate = createAuthenticator(options)
+  const publicUrl = checkPublicUrl(options.publicUrl)
   const match = createMatcher(routes)
 
   return async (request) => {
@@ -38,6 +42,7 @@ export function toFetchHandler<Context>(
       path: new URL(request.url).pathname,
       remoteAddress: options.remoteAddress?.(request),
       httpVersion: options.httpVersion?.(request),
+      baseUrl: () => publicUrl ?? new URL(request.url).origin,
       authenticate: () => authenticate(request, signal),
     }
     const found = match(request.method, parts.path)
@@ -50,7 +55,7 @@ export function toFetchHandler<Context>(
   }
 }
 
-type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'httpVersion' | 'signal'> &
+type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'httpVersion' | 'signal' | 'baseUrl'> &
   Required<Pick<HttpRequest, 'disconnect' | 'authenticate'>>
 
 interface FetchRequestParts extends PassedParts {
@@ -73,6 +78,7 @@ function readFetchRequest(
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
     json: (defaultBody, allowance) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),
     bytes: (allowance) => readBytes(sourceOf(request), allowance),
+    jsonBytes: (allowance) => readBytes(sourceOf(request), allowance),
   }
 }
 
@@ -91,7 +97,7 @@ function toResponse({ status, headers, body }: HttpResponse, over = new AbortCon
 }
 
 /** Pulls one frame at a time. Cancelling the stream does not wait for the pending frame. */
-function toStream(frames: AsyncIterable<string>, over: AbortController): ReadableStream<Uint8Array> {
+function toStream(frames: ResponseFrames, over: AbortController): ReadableStream<Uint8Array> {
   const iterator = frames[Symbol.asyncIterator]()
   const encoder = new TextEncoder()
   return new ReadableStream({
@@ -106,7 +112,7 @@ function toStream(frames: AsyncIterable<string>, over: AbortController): Readabl
     async pull(controller) {
       try {
         const { value, done } = await iterator.next()
-        if (!done) return controller.enqueue(encoder.encode(value))
+        if (!done) return controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
         controller.close()
       } catch (error) {
         controller.error(error)

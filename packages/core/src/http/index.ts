@@ -6,6 +6,7 @@ export {
   type Authenticator,
   createAuthenticator,
 } from './authenticate.ts'
+export { checkPublicUrl } from './base-url.ts'
 export { readExpressClient } from './express-client.ts'
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
 export type { BodyAllowance, HttpRequest, HttpResponse, Method, StallLimits } from './message.ts'

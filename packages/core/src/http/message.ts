@@ -23,6 +23,11 @@ export interface HttpRequest {
    * @default the header `host`
    */
   readonly host?: string | undefined
+  /**
+   * Returns the URL of the mount point as the client calls it, such as `https://api.example.com/llm`. Returns
+   * undefined if the request does not tell, such as without a valid `host` header.
+   */
+  baseUrl(): string | undefined
   /** Such as `1.1`. Undefined if the platform does not tell. */
   readonly httpVersion: string | undefined
   /** Asks the host app for the caller. Called with `auth: 'host'`, after the check of the origin. */
@@ -66,6 +71,11 @@ export interface HttpRequest {
    * the allowance.
    */
   bytes(allowance?: BodyAllowance): AsyncIterable<Uint8Array>
+  /**
+   * Returns a JSON body as bytes, without a size limit, for code that parses it piece by piece. If a body parser
+   * has parsed it, returns its value as JSON again. Throws like `bytes`.
+   */
+  jsonBytes(allowance?: BodyAllowance): AsyncIterable<Uint8Array>
 }
 
 /** The memory and the time that the body of one request may take. */
@@ -99,8 +109,10 @@ export interface HttpResponse {
    * Complete text, or frames that the adapter pulls one by one. On a disconnect, the adapter calls
    * `return()`.
    */
-  readonly body: string | AsyncIterable<string> | null
+  readonly body: string | ResponseFrames | null
 }
+
+export type ResponseFrames = AsyncIterable<string | Uint8Array>
 
 /** Size limit of request bodies, unless the route or the host app sets another limit. */
 export const defaultBodyLimit = '32mb'

@@ -6,7 +6,8 @@ import { LlmError } from '../errors.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
-import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes } from './body.ts'
+import { checkPublicUrl, toBaseUrl } from './base-url.ts'
+import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes, readParsedJsonBytes } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
 import { createMatcher, joinParams, type RouteTable } from './route.ts'
 import { closeIfStalled } from './stalled-connection.ts'
@@ -23,6 +24,16 @@ export interface NodeRequestOptions {
   readonly clientAddress?: string | undefined
   /** Host name and port that the client called, as a proxy that the host app trusts reports them. */
   readonly host?: string | undefined
+  /**
+   * `http` or `https`, as a proxy that the host app trusts reports it.
+   *
+   * @default the protocol of the connection
+   */
+  readonly protocol?: string | undefined
+  /** Path of the request before any router removed a prefix. @default `req.originalUrl`, else `req.url` */
+  readonly originalUrl?: string | undefined
+  /** URL of the mount point, as clients call it. @default derived from each request */
+  readonly publicUrl?: string | undefined
   /**
    * Asks the host app for the caller: a function of `createAuthenticator()`, with its first argument.
    * @param disconnected aborts when the client disconnects
@@ -45,6 +56,7 @@ export function readNodeRequest(
     remoteAddress: req.socket.remoteAddress,
     clientAddress,
     host,
+    baseUrl: () => baseUrlOf(req, options),
     httpVersion: req.httpVersion,
     ...(authenticate && { authenticate: () => authenticate(signal) }),
     signal,
@@ -62,7 +74,26 @@ export function readNodeRequest(
         ? readParsedBody(parsedBody, req.headers['content-type'], defaultBody)
         : readNodeJson(req, toBytes(bodyLimit), defaultBody, allowance),
     bytes: (allowance) => (req.readableDidRead ? readParsedBytes(parsedBody) : readNodeBytes(req, allowance)),
+    jsonBytes: (allowance) =>
+      req.readableDidRead
+        ? readParsedJsonBytes(parsedBody, req.headers['content-type'])
+        : readNodeBytes(req, allowance),
   }
+}
+
+function baseUrlOf(req: IncomingMessage, options: NodeRequestOptions): string | undefined {
+  const { path, host, protocol, publicUrl } = options
+  const { originalUrl = (req as { readonly originalUrl?: string }).originalUrl ?? req.url } = options
+  const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
+  return (
+    publicUrl ??
+    toBaseUrl({
+      protocol: protocol ?? (isEncrypted ? 'https' : 'http'),
+      host: host ?? joinValues(req.headers.host ?? req.headers[':authority']),
+      originalPath: pathOf(originalUrl ?? '/'),
+      path,
+    })
+  )
 }
 
 export async function writeNodeResponse(
@@ -87,7 +118,10 @@ export async function writeNodeResponse(
   }
 }
 
-export type NodeHandlerOptions = AuthenticateOptions<IncomingMessage>
+export interface NodeHandlerOptions extends AuthenticateOptions<IncomingMessage> {
+  /** URL of the routes, as clients call it. @default derived from each request */
+  readonly publicUrl?: string | undefined
+}
 
 /** Creates a request listener for `node:http` that also responds to unknown paths and methods. */
 export function toNodeHandler<Context>(
@@ -95,8 +129,9 @@ export function toNodeHandler<Context>(
   context: Context,
   options: NodeHandlerOptions = {},
 ): RequestListener {
-  checkKeys('', options, ['authenticate', 'authenticateTimeout'])
+  checkKeys('', options, ['authenticate', 'authenticateTimeout', 'publicUrl'])
   const authenticate = createAuthenticator(options)
+  const publicUrl = checkPublicUrl(options.publicUrl)
   const match = createMatcher(routes)
 
   const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
@@ -109,7 +144,7 @@ export function toNodeHandler<Context>(
     const { body: parsedBody } = req as { readonly body?: unknown }
     const { bodyLimit } = route
     const request = readNodeRequest(req, res, {
-      ...{ path, params, parsedBody, bodyLimit },
+      ...{ path, params, parsedBody, bodyLimit, publicUrl },
       // The route renders and logs every error, since this server has no error handler of the app.
       authenticate: (disconnected) =>
         authenticate(req, disconnected).catch((cause) => Promise.reject(LlmError.from(cause))),

@@ -3,7 +3,7 @@
  * frame.
  */
 import { LlmError } from '../errors.ts'
-import type { HttpResponse } from './message.ts'
+import type { HttpResponse, ResponseFrames } from './message.ts'
 
 export interface StreamOptions {
   /** Renders an error as the last frame, since the status code has already been sent. */
@@ -38,6 +38,51 @@ export const sse = (
 /** A stream of JSON lines. Its heartbeat must also be a JSON line. */
 export const ndjson = (lines: AsyncIterable<string>, options: StreamOptions): HttpResponse =>
   toStreamResponse('application/x-ndjson', lines, options)
+
+/**
+ * A list of JSON values, one per line, without heartbeats: clients parse each line. An error breaks the connection, since
+ * a client must not take an incomplete list for a complete one.
+ */
+export const jsonLines = (
+  lines: AsyncIterable<string>,
+  { onError }: Pick<StreamOptions, 'onError'>,
+): HttpResponse => ({
+  status: 200,
+  headers: { 'content-type': 'application/x-jsonl', 'cache-control': 'no-cache, no-transform' },
+  body: reportingErrors(withLineBreaks(lines), onError),
+})
+
+/** A file that browsers store instead of showing it. An error breaks the connection. */
+export const attachment = (
+  content: ResponseFrames,
+  filename: string,
+  { onError }: Pick<StreamOptions, 'onError'>,
+): HttpResponse => ({
+  status: 200,
+  headers: {
+    'content-type': 'application/octet-stream',
+    'content-disposition': `attachment; filename="${filename.replaceAll(/[^\w.-]/g, '_')}"`,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache, no-transform',
+  },
+  body: reportingErrors(content, onError),
+})
+
+async function* reportingErrors<Frame>(
+  frames: AsyncIterable<Frame>,
+  onError: StreamOptions['onError'],
+): AsyncGenerator<Frame> {
+  try {
+    yield* frames
+  } catch (cause) {
+    onError(LlmError.from(cause))
+    throw cause
+  }
+}
+
+async function* withLineBreaks(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  for await (const line of lines) yield `${line}\n`
+}
 
 const toStreamResponse = (
   contentType: string,

@@ -36,8 +36,10 @@ const call = ({
   header: (name) => headers[name],
   headerNames: () => Object.keys(headers),
   query: () => undefined,
+  baseUrl: () => undefined,
   json: async () => ({}),
   bytes: async function* () {},
+  jsonBytes: async function* () {},
 })
 
 const known: Readonly<Record<string, Caller>> = {

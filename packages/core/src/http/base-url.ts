@@ -1,0 +1,31 @@
+/** The URL of the mount point, as clients call it. Responses with absolute URLs contain it. */
+
+interface CalledUrl {
+  readonly protocol: string
+  readonly host: string | undefined
+  /** Path of the request as the client sent it. */
+  readonly originalPath: string
+  /** Path below the mount point. */
+  readonly path: string
+}
+
+/** Returns undefined if the host is missing or invalid, since a client can send any text as its host. */
+export function toBaseUrl({ protocol, host, originalPath, path }: CalledUrl): string | undefined {
+  const prefix = originalPath.endsWith(path) ? originalPath.slice(0, -path.length) : ''
+  if (host === undefined || !URL.canParse(`${protocol}://${host}`)) return undefined
+  const { origin, host: parsedHost, pathname } = new URL(`${protocol}://${host}`)
+  // A user name, a path or a query in the header would become a part of the URL.
+  const isHost = pathname === '/' && parsedHost.length > 0 && host.toLowerCase().startsWith(parsedHost)
+  return isHost ? `${origin}${prefix}` : undefined
+}
+
+/** Removes a slash at the end. Throws a `TypeError` for anything but a URL of HTTP or HTTPS. */
+export function checkPublicUrl(publicUrl: string | undefined): string | undefined {
+  if (publicUrl === undefined) return undefined
+  const isHttp = URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol)
+  if (!isHttp || /[?#]/.test(publicUrl))
+    throw new TypeError(
+      `Expected \`publicUrl\` to be a URL such as 'https://api.example.com/llm', got '${publicUrl}'`,
+    )
+  return publicUrl.replace(/\/+$/, '')
+}
