@@ -27,6 +27,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   /** The same database, with a clock that is ahead. */
   const ahead = (ms: number): Database => ({
     clock: `(${database.clock} + ${ms})`,
+    skipLocked: database.skipLocked,
     query: (...asked) => database.query(...asked),
     transaction: (...asked) => database.transaction(...asked),
     close: async () => {},

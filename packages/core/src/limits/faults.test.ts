@@ -26,6 +26,7 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
   const open = async (limits: Parameters<typeof openSqlLimiter>[1]['limits']) => {
     const faulty: Database = {
       clock: database.clock,
+      skipLocked: database.skipLocked,
       query: (sql, parameters) => database.query(sql, parameters),
       transaction: async (work, options) => {
         const now = fault

@@ -9,5 +9,5 @@ export function createAbsentDatabase(what: string): Database {
   const refuse = async (): Promise<never> => {
     throw new TypeError(`Expected the option \`database\` of createLlm(), which ${what} needs`)
   }
-  return { clock: '0', query: refuse, transaction: refuse, close: async () => {} }
+  return { clock: '0', skipLocked: '', query: refuse, transaction: refuse, close: async () => {} }
 }

@@ -35,6 +35,11 @@ export interface Database extends Queries {
    */
   readonly clock: string
   /**
+   * SQL at the end of a `SELECT` that several transactions use to take different rows: it locks the rows, and leaves
+   * out those that others have locked. Empty in SQLite, whose writes run one after the other.
+   */
+  readonly skipLocked: string
+  /**
    * Runs `work` in a transaction, and rolls back when `work` throws. `work` must use only the queries that it
    * receives. `work` runs again after a conflict, such as with another transaction, or if it has run no query for
    * 4 s. With SQLite, the transaction begins with its first query. Its writes run one after the other. A query sees

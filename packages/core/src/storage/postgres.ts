@@ -67,10 +67,12 @@ export async function openPostgres(
 class Postgres implements Database {
   // Not `now()`, because it returns the start of the transaction.
   readonly clock = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)'
+  readonly skipLocked = 'FOR UPDATE SKIP LOCKED'
   readonly #pool: PostgresPool
   readonly #isOwned: boolean
   readonly #responseTimeoutMs: number
   readonly #slowQueries = new SlowQueries()
+  #closing: Promise<void> | undefined
 
   constructor(
     pool: PostgresPool,
@@ -106,7 +108,8 @@ class Postgres implements Database {
   }
 
   async close(): Promise<void> {
-    if (this.#isOwned) await this.#pool.end()
+    if (this.#isOwned) this.#closing ??= this.#pool.end()
+    await this.#closing
   }
 
   async #retry<Result>(attempt: () => Promise<Result>): Promise<Result> {

@@ -62,6 +62,7 @@ async function closeFile({ writer, readers }: OpenedFile): Promise<void> {
 
 class Sqlite implements Database {
   readonly clock = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`
+  readonly skipLocked = ''
   readonly #path: string
   readonly #log: DatabaseLog
   #file: OpenedFile

@@ -37,6 +37,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       get clock() {
         return `(${database.clock} + ${aheadMs})`
       },
+      skipLocked: database.skipLocked,
       query: (sql, parameters) => database.query(sql, parameters),
       transaction: (work, options) => database.transaction(work, options),
       close: () => database.close(),
@@ -352,6 +353,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       const watched: Database = {
         ...withClock(database),
         clock: database.clock,
+        skipLocked: database.skipLocked,
         query: <Row extends object>(sql: string, parameters?: readonly SqlValue[]) => {
           if (sql.includes('SET last_used_at')) writes.push(sql)
           return database.query<Row>(sql, parameters)
@@ -381,6 +383,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       const failing = await openKeys({
         ...withClock(database),
         clock: database.clock,
+        skipLocked: database.skipLocked,
         query: async (sql, parameters) => {
           if (sql.includes('SET last_used_at')) throw new Error('the disk is full')
           return database.query(sql, parameters)

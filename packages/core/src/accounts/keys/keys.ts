@@ -232,6 +232,14 @@ export class Keys {
     return caller
   }
 
+  /** Returns the caller of a key. Rejects with `authentication` if the key is deleted, revoked or expired. */
+  async callerOf(id: string): Promise<Caller> {
+    const row = await this.#rowOf(id)
+    if (!row || row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= row.now))
+      throw invalidKey()
+    return toCaller(row)
+  }
+
   /** Returns the callers of the valid API keys among these secrets, by secret, with one query. */
   async findCallers(secrets: readonly string[]): Promise<ReadonlyMap<string, Caller>> {
     const { clock } = this.#database
