@@ -6,6 +6,8 @@ import { addSums, type CountedCall, countedColumns, subtractSums, toSums } from 
 
 export interface NewCall
   extends Pick<CallRow, 'id' | 'tokens' | 'undeliveredTokens' | 'nanoUsd' | 'isPriced' | 'status'> {
+  /** Whether the call was an item of a batch. Absent in a note that an older version has written. */
+  readonly isBatch?: boolean
   /** Start of the call, in milliseconds since 1970. */
   readonly at: number
   /** `caller`, `tenant` and `model` are storable ids. */
@@ -26,6 +28,7 @@ export async function writeCall(queries: Queries, call: NewCall): Promise<boolea
   const row = {
     ...{ at, caller, tenant, key_name: keyName, model },
     priced: call.isPriced ? 1 : 0,
+    batch: call.isBatch ? 1 : 0,
     input_tokens: tokens.input,
     cached_input_tokens: tokens.cachedInput,
     cache_write_tokens: tokens.cacheWrite,

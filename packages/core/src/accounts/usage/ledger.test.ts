@@ -89,6 +89,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         undeliveredTokens: 7,
         nanoUsd: 104_000,
         isPriced: true,
+        isBatch: false,
         status: 'aborted',
         durationMs: 12,
       },
@@ -191,6 +192,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     })
     const slow: Database = {
       clock: database.clock,
+      skipLocked: database.skipLocked,
       query: async (...asked) => {
         await gate
         return database.query(...asked)
@@ -416,6 +418,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     const flaky: Database = {
       ...database,
       clock: database.clock,
+      skipLocked: database.skipLocked,
       query: (...asked) => database.query(...asked),
       transaction: (...asked) =>
         isAway ? Promise.reject(new Error('away')) : database.transaction(...asked),
@@ -445,6 +448,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     let finish = (): void => {}
     const slow: Database = {
       clock: database.clock,
+      skipLocked: database.skipLocked,
       query: (...asked) => database.query(...asked),
       transaction: async (...asked) => {
         if (isSlow && ++writes > 1) throw new Error('away')
@@ -479,6 +483,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
     let isLost = false
     const flaky: Database = {
       clock: database.clock,
+      skipLocked: database.skipLocked,
       query: (...asked) => database.query(...asked),
       transaction: async (...asked) => {
         const result = await database.transaction(...asked)
@@ -518,6 +523,7 @@ describe.each([inMemory, ...databases()])('in $name', ({ fresh }) => {
         nanoUsd: 0n,
         tokens: { input: 5, cachedInput: 0, cacheWrite: 0, output: 5 },
         undeliveredTokens: 0,
+        batch: { calls: 0, nanoUsd: 0n, tokens: { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 } },
       },
     ])
   })

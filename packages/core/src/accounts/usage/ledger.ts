@@ -91,6 +91,22 @@ export interface CreditReservation {
   onTaken(usage: CallUsage): Promise<void> | undefined
   /** Charges the usage of the call. Does nothing when called again. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
+  /**
+   * Ends the call like `settle`, but leaves its row to the returned charge. Returns undefined if the call has ended
+   * before.
+   */
+  defer(outcome: CallOutcome): DeferredCharge | undefined
+}
+
+/** The charge of a call that has ended. A transaction of other code writes its row, or it is discarded. */
+export interface DeferredCharge {
+  /**
+   * Runs a transaction. It writes the row of the call with the function that it receives, and may be repeated. If it
+   * rejects, nothing is charged, and `write` can be called again.
+   */
+  write<Result>(transact: (writeRow: (queries: Queries) => Promise<void>) => Promise<Result>): Promise<Result>
+  /** Releases the reservation without a row. Never rejects. */
+  discard(): Promise<void>
 }
 
 export async function openLedger(database: Database, options: LedgerOptions = {}): Promise<Ledger> {
@@ -299,12 +315,44 @@ export class Ledger {
         charge.settle(outcome.usage)
         await this.#flush({ ...call, charge, outcome })
       },
+      defer: (outcome) => {
+        if (!isOpen) return undefined
+        isOpen = false
+        charge.settle(outcome.usage)
+        return this.#deferCharge({ ...call, charge, outcome })
+      },
+    }
+  }
+
+  #deferCharge(entry: PendingEntry): DeferredCharge {
+    const { id, charge } = entry
+    return {
+      write: async (transact) => {
+        await this.#leases.untrack(id)
+        let recorded: readonly RecordedCall[] = []
+        const writeRow = async (queries: Queries): Promise<void> => {
+          recorded = await this.#record(queries, entry)
+        }
+        try {
+          const result = await transact(writeRow)
+          this.#onRecorded(recorded)
+          return result
+        } catch (cause) {
+          if (charge.isStored) this.#leases.track(charge)
+          throw cause
+        }
+      },
+      discard: async () => {
+        await this.#leases.untrack(id)
+        // A reservation that is not deleted expires within seconds.
+        if (charge.isStored) await this.#leases.remove(this.#database, id).catch(() => {})
+      },
     }
   }
 
   /** The row of a call with the usage up to now. Throws a `RangeError` if its cost cannot be computed. */
   readonly #toNote = (call: LedgerCall, usage: CallUsage, durationMs: number): CallNote => {
-    const { caller, model, dialect = null, isBatch } = call
+    const { caller, model, dialect = null, isBatch = false } = call
     const tokens = countByKind(usage)
     const rates = this.#ratesOf(model)
     return {
@@ -315,6 +363,7 @@ export class Ledger {
       undeliveredTokens: usage.undeliveredTokens,
       nanoUsd: rates ? computeCost(tokens, rates, isBatch) : 0,
       isPriced: !!rates,
+      isBatch,
       durationMs,
       limit: caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit),
     }
@@ -344,20 +393,26 @@ export class Ledger {
     }
   }
 
-  async #write({ charge, outcome, ...call }: PendingEntry): Promise<void> {
+  async #write(entry: PendingEntry): Promise<void> {
+    const recorded = await this.#database.transaction((queries) => this.#record(queries, entry))
+    this.#onRecorded(recorded)
+  }
+
+  /** Writes the row of a call and removes its lease, in the current transaction. */
+  async #record(
+    queries: Queries,
+    { charge, outcome, ...call }: PendingEntry,
+  ): Promise<readonly RecordedCall[]> {
     const { id, caller } = call
     const durationMs = Math.round(outcome.durationMs)
     const { limit, ...note } = this.#toNote(call, outcome.usage, durationMs)
-    const recorded = await this.#database.transaction(async (queries) => {
-      const { now } = await lockAccount(queries, caller, this.#clock())
-      if (charge.isStored) await this.#leases.remove(queries, id)
-      // Not later than now: the clock may have been set back during the call.
-      const at = Math.min(charge.at || now - durationMs, now)
-      const { tenant } = charge
-      const row = { ...note, id, at, caller: charge.caller, tenant, status: outcome.status }
-      return recordCall(queries, row, { caller, limit })
-    })
-    this.#onRecorded(recorded)
+    const { now } = await lockAccount(queries, caller, this.#clock())
+    if (charge.isStored) await this.#leases.remove(queries, id)
+    // Not later than now: the clock may have been set back during the call.
+    const at = Math.min(charge.at || now - durationMs, now)
+    const { tenant } = charge
+    const row = { ...note, id, at, caller: charge.caller, tenant, status: outcome.status }
+    return recordCall(queries, row, { caller, limit })
   }
 
   /** Publishes warnings, after the commit. */

@@ -36,6 +36,14 @@ export interface UsageSums {
   readonly nanoUsd: bigint
   /** Number of calls of models without a price, which cost nothing. */
   readonly unpricedCalls: number
+  /** The part of these sums that items of batches have used. */
+  readonly batch: BatchSums
+}
+
+export interface BatchSums {
+  readonly calls: number
+  readonly tokens: TokensByKind
+  readonly nanoUsd: bigint
 }
 
 /** `after` is the id of the last call of the previous page. */
@@ -62,6 +70,8 @@ export interface CallRow {
   readonly nanoUsd: number
   /** False if the model has no price. */
   readonly isPriced: boolean
+  /** Whether the call was an item of a batch, at half the price. */
+  readonly isBatch: boolean
   /** `killed`: the app process was killed during the call. The tokens are those of the last progress note. */
   readonly status: 'ended' | 'failed' | 'aborted' | 'killed'
   readonly durationMs: number
@@ -94,7 +104,10 @@ export async function queryUsage(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
        sum(output_tokens) AS output, sum(undelivered_tokens) AS undelivered, sum(nano_usd) AS nano_usd,
-       sum(unpriced_calls) AS unpriced_calls
+       sum(unpriced_calls) AS unpriced_calls, sum(batch_calls) AS batch_calls,
+       sum(batch_input_tokens) AS batch_input, sum(batch_cached_input_tokens) AS batch_cached_input,
+       sum(batch_cache_write_tokens) AS batch_cache_write, sum(batch_output_tokens) AS batch_output,
+       sum(batch_nano_usd) AS batch_nano_usd
      FROM modelmount_usage_days ${toWhere(conditions)} GROUP BY ${group} ORDER BY ${group} LIMIT ?`,
     [...conditions.flatMap(({ values }) => values), size],
     { isSlow: true },
@@ -107,6 +120,16 @@ export async function queryUsage(
     undeliveredTokens: Number(kinds.undelivered),
     nanoUsd: BigInt(nano_usd),
     unpricedCalls: Number(unpriced_calls),
+    batch: {
+      calls: Number(kinds.batch_calls),
+      tokens: toTokens({
+        input: kinds.batch_input,
+        cached_input: kinds.batch_cached_input,
+        cache_write: kinds.batch_cache_write,
+        output: kinds.batch_output,
+      }),
+      nanoUsd: BigInt(kinds.batch_nano_usd),
+    },
   }))
 }
 
@@ -123,7 +146,7 @@ export async function queryCalls(
   const rows = await queries.query<StoredCall>(
     `SELECT id, at, caller, ${tenantColumn} AS tenant, key_name, model, dialect, input_tokens AS input,
        cached_input_tokens AS cached_input, cache_write_tokens AS cache_write, output_tokens AS output,
-       undelivered_tokens AS undelivered, nano_usd, priced, status, duration_ms
+       undelivered_tokens AS undelivered, nano_usd, priced, batch, status, duration_ms
      FROM modelmount_calls ${toWhere(conditions)} ORDER BY at DESC, id LIMIT ?`,
     [...conditions.flatMap(({ values }) => values), size],
     { isSlow: true },
@@ -140,6 +163,7 @@ export async function queryCalls(
     undeliveredTokens: Number(row.undelivered),
     nanoUsd: row.nano_usd,
     isPriced: row.priced === 1,
+    isBatch: row.batch === 1,
     status: row.status,
     durationMs: row.duration_ms,
   }))
@@ -170,14 +194,21 @@ interface StoredTokens {
   readonly cached_input: number
   readonly cache_write: number
   readonly output: number
-  readonly undelivered: number
 }
 interface StoredSums extends StoredTokens {
+  readonly undelivered: number
   readonly calls: number
   readonly nano_usd: number | bigint
   readonly unpriced_calls: number
+  readonly batch_calls: number
+  readonly batch_input: number
+  readonly batch_cached_input: number
+  readonly batch_cache_write: number
+  readonly batch_output: number
+  readonly batch_nano_usd: number | bigint
 }
 interface StoredCall extends StoredTokens {
+  readonly undelivered: number
   readonly id: string
   readonly at: number
   readonly caller: string
@@ -187,6 +218,7 @@ interface StoredCall extends StoredTokens {
   readonly dialect: string | null
   readonly nano_usd: number
   readonly priced: number
+  readonly batch: number
   readonly status: CallRow['status']
   readonly duration_ms: number
 }

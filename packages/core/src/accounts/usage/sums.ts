@@ -11,6 +11,13 @@ export const summedColumns = [
   'undelivered_tokens',
   'nano_usd',
   'unpriced_calls',
+  // The part of batches, which the columns above include.
+  'batch_calls',
+  'batch_input_tokens',
+  'batch_cached_input_tokens',
+  'batch_cache_write_tokens',
+  'batch_output_tokens',
+  'batch_nano_usd',
 ] as const
 
 export type SumsRow = Readonly<Record<'day' | 'caller' | 'model', string>> &
@@ -33,12 +40,19 @@ export async function addSums({ query }: Queries, rows: readonly SumsRow[]): Pro
 }
 
 /** A row of `modelmount_calls`, as far as the sums count it. */
-export type CountedCall = Readonly<Record<'at' | 'priced', number>> &
+export type CountedCall = Readonly<Record<'at' | 'priced' | 'batch', number>> &
   Readonly<Record<'caller' | 'model', string>> &
   Readonly<Record<'tenant' | 'key_name', string | null>> &
-  Readonly<Record<CountColumn, number>>
+  Readonly<Record<(typeof countColumns)[number], number>>
 
-type CountColumn = Exclude<(typeof summedColumns)[number], 'calls' | 'unpriced_calls'>
+const countColumns = [
+  'input_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'undelivered_tokens',
+  'nano_usd',
+] as const
 
 export const countedColumns = [
   'at',
@@ -47,15 +61,22 @@ export const countedColumns = [
   'tenant',
   'key_name',
   'priced',
-  ...summedColumns.filter((column) => column !== 'calls' && column !== 'unpriced_calls'),
+  'batch',
+  ...countColumns,
 ] as const
 
 /** The sums of one call. */
-export const toSums = ({ at, priced, ...call }: CountedCall): SumsRow => ({
+export const toSums = ({ at, priced, batch, ...call }: CountedCall): SumsRow => ({
   ...call,
   day: dayOf(at),
   calls: 1,
   unpriced_calls: 1 - priced,
+  batch_calls: batch,
+  batch_input_tokens: batch * call.input_tokens,
+  batch_cached_input_tokens: batch * call.cached_input_tokens,
+  batch_cache_write_tokens: batch * call.cache_write_tokens,
+  batch_output_tokens: batch * call.output_tokens,
+  batch_nano_usd: batch * call.nano_usd,
 })
 
 /** Subtracts sums of days from those of the same caller and model, in the day, or in its month after a year. */
