@@ -22,6 +22,7 @@ const sharedModules = [
   'engine/(events|request)',
   'limits/(bucket|demand|headers|memory|reservation)',
   'accounts/(keys|tenants|usage)/tables',
+  'batches/tables',
   'storage/(migrations|open)',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)

@@ -15,7 +15,11 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'http', 'limits', 'models', 'storage', 'units'],
     types: ['engine'],
   },
-  database: { values: ['accounts', 'limits', 'storage'] },
+  batches: {
+    values: ['accounts', 'errors', 'http', 'limits', 'storage'],
+    types: ['calls'],
+  },
+  database: { values: ['accounts', 'batches', 'limits', 'storage'] },
   engine: { types: ['models'] },
   'engine/index': { values: ['errors', 'engine'] },
   http: { values: ['errors', 'options/check', 'options/timeout', 'units'], types: ['accounts'] },
@@ -45,13 +49,15 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   calls: {
     values: ['errors', 'engine', 'accounts', 'limits', 'models', 'util'],
-    types: ['logger'],
+    types: ['batches', 'logger'],
   },
-  llm: { types: ['accounts', 'calls', 'engine', 'errors', 'http', 'limits'] },
+  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'http', 'limits'] },
   'create-llm': {
     values: [
       'accounts',
+      'batches',
       'calls',
+      'dialects',
       'engine',
       'engine/local',
       'errors',
@@ -67,7 +73,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'dialects/adapter': { values: ['dialects', 'dialects/mount', 'errors', 'units'], types: ['accounts'] },
   dialects: {
     values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'llm', 'models', 'util'],
-    types: ['calls'],
+    types: ['batches', 'calls'],
   },
   testing: { values: ['errors', 'options', 'options/check', 'engine', 'util'] },
   'dialects/mount': {
@@ -76,7 +82,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   index: {
     values: ['create-llm', 'dialects', 'errors'],
-    types: ['accounts', 'calls', 'engine', 'llm', 'logger', 'options', 'storage', 'units'],
+    types: ['accounts', 'batches', 'calls', 'engine', 'llm', 'logger', 'options', 'storage', 'units'],
   },
 }
 
@@ -91,7 +97,9 @@ const homes: Record<string, readonly string[]> = {
   'lru-cache': ['accounts', 'engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
   zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
   undici: ['models'],
-  nanoid: ['calls', 'dialects'],
+  nanoid: ['batches', 'calls', 'dialects'],
+  '@streamparser/json': ['batches'],
+  busboy: ['dialects'],
   pg: ['storage'],
   '@photostructure/sqlite': ['storage'],
 }

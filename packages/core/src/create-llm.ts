@@ -8,9 +8,10 @@ import { KeyData } from './accounts/tenants/key-data.ts'
 import { Tenants } from './accounts/tenants/tenants.ts'
 import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
+import { BatchHost } from './batches/batch-host.ts'
 import type { CallOptions } from './calls/call.ts'
 import { createChat } from './calls/chat.ts'
-import { CallerClient, type ClientParts } from './calls/client.ts'
+import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import type { Engine } from './engine/engine.ts'
@@ -40,17 +41,22 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const accounts = await openAccounts(resolved, options.tiers, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
   const pipeline = createPipeline(engine, resolved, accounts)
-  const tenants = createTenants(engine, pipeline, accounts)
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
     if (!name) throw modelRequired()
     return name
   }
-  const parts: ClientParts = { pipeline, engine, models, resolveDefaultModel }
+  const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope))
+  const tenants = createTenants(engine, pipeline, accounts, batches)
+  const parts: ClientParts = {
+    ...{ pipeline, engine, models, resolveDefaultModel },
+    batchesFor: (caller) => batches.clientFor(caller),
+  }
   /** Creates the client for a call from the app, and validates the caller. */
   const clientFor = ({ caller, dialect }: Pick<CallOptions, 'caller' | 'dialect'> = {}): CallerClient =>
     new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
+  await closeOnFailure(database, () => batches.start())
 
   return {
     chat: createChat(({ caller }) => clientFor(caller && { caller })),
@@ -68,6 +74,11 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     unload: async (model) => clientFor().unload(model),
     loaded: () => engine.loaded(),
     models,
+    batches: {
+      ...batches.clientFor(undefined),
+      create: async (requests, { caller, ...options } = {}) =>
+        batches.clientFor(caller && parseCaller(caller)).create(requests, options),
+    },
     keys,
     usage: metering.usage,
     tenants,
@@ -79,6 +90,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     as: (caller) => clientFor({ caller }),
     close: async () => {
       const watching = tenants.close()
+      // Before the pipeline, so that running items are given back, and are no results.
+      await batches.close()
       // Running answers are charged before the engine ends them.
       await pipeline.close()
       await engine.close()
@@ -99,6 +112,29 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
 }
 
 type Resolved = ReturnType<typeof resolveOptions>
+
+/** Batches are loaded when there is a database for them, so that an app without one starts faster. */
+const createBatches = (
+  { batches: { database: path, ...options }, logger }: Resolved,
+  { database, keys, onError }: Awaited<ReturnType<typeof openAccounts>>,
+  createClient: (scope: ClientScope) => CallerClient,
+): BatchHost =>
+  new BatchHost({
+    database,
+    path,
+    openDatabase: (path) => openDatabase(path, (details, message) => logger?.warn(details, message)),
+    openBatches: async (database) => {
+      const { openBatches } = await import('./batches/open-batches.ts')
+      return openBatches(database, {
+        options,
+        loadApis: async () => (await import('./dialects/batch-apis.ts')).batchApis,
+        resolveCaller: async (caller) => (caller?.key ? keys.callerOf(caller.key.id) : caller),
+        clientFor: (caller, dialect, batchItem) =>
+          createClient({ caller, dialect, batchItem, isRequest: true }),
+        onError,
+      })
+    },
+  })
 
 function createLocalEngine(models: ModelStore, { local, logger }: Resolved): LocalEngine {
   return new LocalEngine(models, {
@@ -149,10 +185,12 @@ const createTenants = (
   engine: Engine,
   pipeline: CallPipeline,
   { database, keys, deletions, metering }: Awaited<ReturnType<typeof openAccounts>>,
+  batches: BatchHost,
 ): Tenants =>
   new Tenants(
     {
-      stores: database ? [new UsageData(database), new KeyData(database)] : [],
+      // Batches first, so that no further item is charged.
+      stores: [batches, ...(database ? [new UsageData(database), new KeyData(database)] : [])],
       revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),
       endCalls: async (tenant) => {
         const ended = await pipeline.endTenant(tenant, tenantDeleted())

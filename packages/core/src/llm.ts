@@ -4,6 +4,8 @@ import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
 import type { Tenants } from './accounts/tenants/tenants.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
+import type { Batch, CreateBatchOptions } from './batches/batch.ts'
+import type { BatchActions } from './batches/batch-actions.ts'
 import type { CallOptions, UnaryCallOptions } from './calls/call.ts'
 import type { Chat } from './calls/chat.ts'
 import type { LlmClient, ModelActions, ModelOptional, RouteClient } from './calls/client.ts'
@@ -48,6 +50,11 @@ export interface Llm {
   unload(model: string): Promise<void>
   readonly loaded: Engine['loaded']
   readonly models: ModelActions
+  /**
+   * Batches of requests, which run in the background at half the price. Without a database, the methods reject with an
+   * `LlmError` `invalid_request`.
+   */
+  readonly batches: LlmBatches
   /** API keys. Without a database, the methods reject with a `TypeError`. */
   readonly keys: Keys
   /** Usage and cost reports. Without a database, the methods reject with a `TypeError`. */
@@ -81,6 +88,15 @@ export interface Llm {
  * an adapter may use another copy of this package.
  */
 export const internals: unique symbol = Symbol.for('modelmount.internals') as never
+
+/** Batches of the app. It sees those of all tenants. */
+export interface LlmBatches extends BatchActions {
+  /** @param options `caller` pays for the batch, and sees it. @default the app itself */
+  create(
+    requests: Iterable<unknown> | AsyncIterable<unknown>,
+    options?: CreateBatchOptions & { readonly caller?: Caller | undefined },
+  ): Promise<Batch>
+}
 
 export interface LlmInternals {
   /** Authentication and origin checks of the routes. */

@@ -12,6 +12,7 @@ import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
+import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
@@ -85,6 +86,9 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
+  /** Message batches, and files. They need a database. */
+  batches?: BatchOptions | undefined
+
   /** Memory for the bodies of HTTP requests, and the time limit of their pauses. */
   bodies?: BodyOptions | undefined
 
@@ -117,6 +121,7 @@ export interface ResolvedOptions {
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
   readonly queue: ResolvedQueueOptions | undefined
+  readonly batches: ResolvedBatchSettings
   readonly bodies: ResolvedBodyOptions
   readonly outputBuffer: ResolvedOutputBufferOptions
   readonly logger: Logger | undefined
@@ -142,6 +147,7 @@ export function resolveOptions(
     'maxAdmitted',
     'maxQueued',
     'queueTimeout',
+    'batches',
     'bodies',
     'spendingWarnings',
     'usage',
@@ -189,6 +195,7 @@ export function resolveOptions(
     database: resolveDatabase(options, models),
     metering: resolveMeteringOptions(options),
     queue,
+    batches: resolveBatchOptions(options.batches, options.engine ? undefined : local.parallel),
     bodies: resolveBodyOptions(options.bodies),
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     logger: options.logger,

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
-import type { CallStatus, CreditReservation, WorstCase } from '../accounts/usage/ledger.ts'
+import type { CallStatus, CreditReservation, DeferredCharge, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
@@ -11,7 +11,8 @@ import type { Reservation } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
 
 /**
- * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. An `admin` call has no model.
+ * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. A call to the routes of the admin API,
+ * and one to the routes of batches and files, has no model.
  */
 export type CallKind =
   | 'generate'
@@ -24,6 +25,7 @@ export type CallKind =
   | 'load'
   | 'unload'
   | 'admin'
+  | 'batch'
 
 export interface CallOptions {
   readonly signal: AbortSignal
@@ -47,12 +49,16 @@ export interface CallOptions {
   readonly stream?: boolean
   /** Name of the API that received the call, such as `openai`. The ledger records it. */
   readonly dialect?: string
-  /** Whether the call is an item of a batch, which costs half the price. @default false */
-  readonly batch?: boolean
 }
 
 /** Options of a call that returns one result instead of a stream. */
 export type UnaryCallOptions = Partial<Omit<CallOptions, 'stream'>>
+
+/** An item of a batch. Its calls run in the background, cost half the price, and count towards no rate limit. */
+export interface BatchItemCall {
+  /** Receives the charge of each call that uses tokens, before the end of its answer. */
+  readonly onCharge: (charge: DeferredCharge) => void
+}
 
 /** Fields that all engine requests share. */
 export interface ModelRequest {
@@ -71,7 +77,7 @@ export interface CallEnd {
 export interface CallSettings extends UnaryCallOptions {
   readonly kind: CallKind
   readonly signal: AbortSignal
-  /** All requests are for the same model. Empty for `admin`. */
+  /** All requests are for the same model. Empty for `admin` and `batch`. */
   readonly requests: readonly ModelRequest[]
   /** Finds a model by its name. Rejects with an `LlmError` `not_found`. */
   readonly findModel?: ((name: string) => Promise<Model>) | undefined
@@ -79,6 +85,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
   /** Closes the connection of a client that does not read its answer. Absent for calls of the app. */
   readonly disconnect?: (() => void) | undefined
+  /** Set for the calls of an item of a batch. */
+  readonly batchItem?: BatchItemCall | undefined
 }
 
 const noLimits: readonly LimitStatus[] = []
@@ -91,7 +99,7 @@ export class Call {
   readonly caller: Caller | undefined
   readonly endUser: string | undefined
   readonly dialect: string | undefined
-  readonly isBatch: boolean
+  readonly batchItem: BatchItemCall | undefined
   readonly isBackground: boolean
   readonly findModel: CallSettings['findModel']
   readonly disconnect: CallSettings['disconnect']
@@ -150,13 +158,13 @@ export class Call {
    */
   computeWorstCase: () => Promise<WorstCase> = computeNothing
 
-  constructor({ kind, caller, dialect, batch = false, background = false, ...settings }: CallSettings) {
+  constructor({ kind, caller, dialect, background = false, ...settings }: CallSettings) {
     this.kind = kind
     this.caller = caller
     this.endUser = settings.endUser
     this.dialect = dialect
-    this.isBatch = batch
-    this.isBackground = background
+    this.batchItem = settings.batchItem
+    this.isBackground = background || settings.batchItem !== undefined
     this.signal = this.#controller.signal
     // Each answer of the call listens. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, this.signal)

@@ -1,5 +1,6 @@
 /** The methods of an `Llm` that one caller may use. Dialects get this client instead of the engine. */
 import type { Caller } from '../accounts/auth/caller.ts'
+import type { BatchActions } from '../batches/batch-actions.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
@@ -8,7 +9,7 @@ import { invalidRequest, type LimitStatus } from '../errors.ts'
 import type { Model } from '../models/model.ts'
 import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
 import type { ModelStore } from '../models/store.ts'
-import type { CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
+import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
@@ -53,6 +54,8 @@ export interface LlmClient {
   loaded(): readonly LoadedModel[]
   /** The model store, restricted to the models that the caller may use. */
   readonly models: ModelActions
+  /** The batches and files of the caller's tenant. */
+  readonly batches: BatchActions
   /**
    * Returns the status that the limits had when this client's calls were admitted or rejected. After several
    * calls, returns for each limit the status with the lowest `remaining`.
@@ -62,14 +65,18 @@ export interface LlmClient {
 
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
-  /** Counts one request to the admin API against the caller's limits. Throws an `LlmError` `rate_limit`. */
-  admitAdmin(): Promise<void>
+  /**
+   * Counts one request to the admin API, or to the routes of batches and files, against the caller's limit of
+   * requests. Each of the two has a count of its own. Throws an `LlmError` `rate_limit`.
+   */
+  admitRequest(kind: 'admin' | 'batch'): Promise<void>
 }
 
 export interface ClientParts {
   readonly pipeline: CallPipeline
   readonly engine: Engine
   readonly models: ModelActions
+  readonly batchesFor: (caller: Caller | undefined) => BatchActions
   /** Rejects with an `LlmError` `invalid_request` if there is no default model. */
   readonly resolveDefaultModel: () => Promise<string>
 }
@@ -82,6 +89,8 @@ export interface ClientScope {
   readonly isRequest?: boolean
   /** Closes the connection of a client that does not read its answer. */
   readonly disconnect?: (() => void) | undefined
+  /** Set if the client runs an item of a batch. */
+  readonly batchItem?: BatchItemCall | undefined
 }
 
 export class CallerClient implements RouteClient {
@@ -104,6 +113,10 @@ export class CallerClient implements RouteClient {
   get models(): ModelActions {
     this.#models ??= this.#createModels()
     return this.#models
+  }
+
+  get batches(): BatchActions {
+    return this.#parts.batchesFor(this.#scope.caller)
   }
 
   async generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation> {
@@ -168,12 +181,11 @@ export class CallerClient implements RouteClient {
 
   load(
     model: string,
-    { signal, background, batch, endUser, ...load }: LoadOptions & ClientUnaryOptions = {},
+    { signal, background, endUser, ...load }: LoadOptions & ClientUnaryOptions = {},
   ): Promise<void> {
     const options = {
       ...(signal && { signal }),
       ...(background && { background }),
-      ...(batch && { batch }),
       endUser,
     }
     return this.#runForValue(
@@ -201,8 +213,8 @@ export class CallerClient implements RouteClient {
     return this.#limitLog.status()
   }
 
-  async admitAdmin(): Promise<void> {
-    await this.#parts.pipeline.run(this.#toSettings('admin', [], {}), async () => ({}))
+  async admitRequest(kind: 'admin' | 'batch'): Promise<void> {
+    await this.#parts.pipeline.run(this.#toSettings(kind, [], {}), async () => ({}))
   }
 
   /**
@@ -229,16 +241,16 @@ export class CallerClient implements RouteClient {
   #toSettings<Request extends ModelRequest>(
     kind: CallKind,
     requests: readonly Request[],
-    { signal = new AbortController().signal, background, batch, endUser }: ClientUnaryOptions,
+    { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect, disconnect } = this.#scope
+    const { caller, dialect, disconnect, batchItem } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, findModel: this.#findModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
       ...(disconnect && { disconnect }),
+      ...(batchItem && { batchItem }),
       ...(background && { background }),
-      ...(batch && { batch }),
     }
   }
 

@@ -11,6 +11,8 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
   readonly createdAt: Date
   /** Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event. */
   readonly promptUsage?: PromptUsage
+  /** Whether the answer is an item of a batch. */
+  readonly isBatchItem?: true
   /** Status of the limits when the call was admitted, for response headers. Empty if no limits apply. */
   readonly limits: readonly LimitStatus[]
 }
@@ -33,6 +35,7 @@ export async function openGeneration(settings: GenerationSettings, isStream: boo
     id: call.id,
     model: settings.request.model,
     createdAt: new Date(),
+    ...(call.batchItem && { isBatchItem: true }),
     limits: call.limits,
     ...(first?.type === 'start' && { promptUsage: first }),
     [Symbol.asyncIterator]: () => events,

@@ -127,7 +127,7 @@ export class CallPipeline {
 
   /** Ends the running calls of a tenant, charges their usage, and returns their number. */
   async endTenant(tenant: string, reason: LlmError): Promise<number> {
-    const runs = [...this.#runs].filter(({ call }) => call.tenant === tenant && call.kind !== 'admin')
+    const runs = [...this.#runs].filter(({ call }) => call.tenant === tenant && call.requests.length > 0)
     await Promise.all(runs.map((run) => run.end(reason)))
     return runs.length
   }

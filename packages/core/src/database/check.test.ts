@@ -57,15 +57,15 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
 
   test('reports a newer schema, and tables of unknown names', async () => {
     await database.query(
-      "INSERT INTO modelmount_migrations VALUES ('usage', 99, 'x', 0), ('batches', 1, 'x', 0)",
+      "INSERT INTO modelmount_migrations VALUES ('usage', 99, 'x', 0), ('tasks', 1, 'x', 0)",
     )
 
     const { schema: states, problems } = await checkDatabase(location)
 
-    expect(states).toContainEqual({ owner: 'batches', version: 1, supported: 0 })
+    expect(states).toContainEqual({ owner: 'tasks', version: 1, supported: 0 })
     expect(problems).toEqual([
       expect.stringContaining('its usage tables have schema version 99'),
-      expect.stringContaining('its batches tables have schema version 1'),
+      expect.stringContaining('its tasks tables have schema version 1'),
     ])
   })
 

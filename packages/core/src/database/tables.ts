@@ -2,11 +2,13 @@
 import { keyTables } from '../accounts/keys/tables.ts'
 import { tenantTables } from '../accounts/tenants/tables.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
+import { batchTables } from '../batches/tables.ts'
 import { limitTables } from '../limits/sql.ts'
 import type { Migration } from '../storage/migrations.ts'
 
 /** Steps by owner. */
 export const schema: Readonly<Record<string, readonly Migration[]>> = {
+  batches: batchTables,
   keys: keyTables,
   limits: limitTables,
   tenants: tenantTables,

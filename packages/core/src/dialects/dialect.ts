@@ -9,14 +9,20 @@ import type { Route } from '../http/route.ts'
 import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
 
-/** One authenticated request to a route. */
-export interface RouteCall {
-  readonly request: HttpRequest
+/** A request to a model: to a route, or as an item of a batch. */
+export interface ModelCall {
+  readonly request: Pick<HttpRequest, 'json' | 'signal'>
   /** The methods that the caller may use. */
   readonly llm: RouteClient
-  readonly caller: Caller
   /** Logs an error that occurs after the headers are sent, and renders it as a frame of the stream. */
   onError(error: LlmError): string
+}
+export type ModelHandler = (call: ModelCall) => Promise<HttpResponse>
+
+/** One authenticated request to a route. */
+export interface RouteCall extends ModelCall {
+  readonly request: HttpRequest
+  readonly caller: Caller
 }
 /** @param app the whole `Llm`, for routes of the admin API only */
 export type Handler = (call: RouteCall, app: Llm) => Promise<HttpResponse>

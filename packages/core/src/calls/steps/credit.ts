@@ -53,7 +53,11 @@ export class CreditStep implements CallStep {
   async after(call: Call, { usage = noUsage, status, durationMs }: CallEnd): Promise<void> {
     // If the reservation failed, `before` has already thrown the error.
     const credit = await call.credit?.catch(() => undefined)
-    await credit?.settle({ usage, status, durationMs })
+    if (!credit) return
+    const outcome = { usage, status, durationMs }
+    if (!call.batchItem) return credit.settle(outcome)
+    const charge = credit.defer(outcome)
+    if (charge) call.batchItem.onCharge(charge)
   }
 }
 
@@ -62,7 +66,8 @@ export class CreditStep implements CallStep {
  * is worth more than its note.
  */
 function noteProgress(call: Call, credit: CreditReservation): void {
-  if (!call.isPassedOn) return
+  // The answer of an item is charged when it is stored as a whole.
+  if (!call.isPassedOn || call.batchItem) return
   let isSlow = false
   const wait = async (noted: Promise<void>): Promise<void> => {
     const inTime = noted.then(() => {
@@ -81,10 +86,10 @@ const noteTimeoutMs = 2_000
 
 const usesTokens = ({ kind }: Call): boolean => kind === 'generate' || kind === 'embed' || kind === 'rerank'
 
-const toLedgerCall = ({ id, caller = { id: '' }, modelName: model, dialect, isBatch }: Call) => ({
+const toLedgerCall = ({ id, caller = { id: '' }, modelName: model, dialect, batchItem }: Call) => ({
   ...{ id, caller, model },
   ...(dialect !== undefined && { dialect }),
-  ...(isBatch && { isBatch }),
+  ...(batchItem && { isBatch: true }),
 })
 
 const noUsage: CallUsage = {

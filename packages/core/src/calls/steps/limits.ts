@@ -35,6 +35,7 @@ const requestBuckets: Partial<Record<CallKind, string>> = {
   load: 'caller',
   unload: 'caller',
   admin: 'admin',
+  batch: 'batch',
 }
 const meteredKinds: readonly CallKind[] = ['generate', 'embed', 'rerank']
 
@@ -49,6 +50,7 @@ export class LimitsStep implements CallStep {
   /** Rejects with an `LlmError` `rate_limit` if a limit does not admit the call. */
   async before(call: Call): Promise<void> {
     if (call.caller) call.weight = this.#options.subjects.weightOf(call.caller)
+    if (call.batchItem) return
     const subjects = this.#subjectsOf(call)
     if (subjects.length === 0) return
     const isMetered = meteredKinds.includes(call.kind)

@@ -33,7 +33,7 @@ const toHandler =
 const withRateLimit =
   (handler: Handler): Handler =>
   async (call, app) => {
-    await call.llm.admitAdmin()
+    await call.llm.admitRequest('admin')
     return handler(call, app)
   }
 

@@ -1,6 +1,6 @@
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
-import type { Handler } from '../dialect.ts'
+import type { ModelHandler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { formatIssue } from './errors.ts'
@@ -9,7 +9,7 @@ import { MessagesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/messages` */
-export const messages: Handler = async ({ request, llm, onError }) => {
+export const messages: ModelHandler = async ({ request, llm, onError }) => {
   const body = parse(MessagesRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const display = toThinkingDisplay(body)

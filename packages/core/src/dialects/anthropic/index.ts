@@ -1,5 +1,13 @@
 /** The Anthropic API. Reference: platform.claude.com/docs/en/api. */
 import { defineDialect } from '../dialect.ts'
+import {
+  batchResults,
+  cancelBatch,
+  createBatch,
+  deleteBatch,
+  listBatches,
+  retrieveBatch,
+} from './batches/handlers.ts'
 import { countTokens } from './count-tokens.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { messages } from './handlers.ts'
@@ -18,6 +26,12 @@ export const anthropic = defineDialect({
   routes: [
     ['POST', '/v1/messages', messages],
     ['POST', '/v1/messages/count_tokens', countTokens],
+    ['POST', '/v1/messages/batches', createBatch],
+    ['GET', '/v1/messages/batches', listBatches],
+    ['GET', '/v1/messages/batches/:id', retrieveBatch],
+    ['DELETE', '/v1/messages/batches/:id', deleteBatch],
+    ['POST', '/v1/messages/batches/:id/cancel', cancelBatch],
+    ['GET', '/v1/messages/batches/:id/results', batchResults],
     ['GET', '/v1/models', listModels],
     ['GET', '/v1/models/*model', retrieveModel],
   ],

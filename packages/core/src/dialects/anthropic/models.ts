@@ -1,27 +1,12 @@
 /** Lists and retrieves models. Shape: Anthropic API reference, "Models". */
-import { z } from 'zod'
-import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import { compareNewestFirst, type Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
-import { integerFrom } from '../fields.ts'
-import { parse } from '../parse.ts'
-import { formatIssue } from './errors.ts'
+import { parsePage } from './page.ts'
 
 /** `GET /v1/models`: one page, newest first. */
 export const listModels: Handler = async ({ request, llm }) => {
-  const { limit, after_id, before_id } = parse(
-    Page,
-    {
-      limit: request.query('limit'),
-      after_id: request.query('after_id'),
-      before_id: request.query('before_id'),
-    },
-    formatIssue,
-  )
-  if (after_id !== undefined && before_id !== undefined)
-    throw invalidRequest('before_id: Only one of before_id and after_id may be given', { param: 'before_id' })
-
+  const { limit, after_id, before_id } = parsePage(request)
   const all = [...(await llm.models.list())].sort(compareNewestFirst)
   const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
   // The model of `after_id` or `before_id` may have been deleted. The page is then empty.
@@ -44,16 +29,6 @@ export const listModels: Handler = async ({ request, llm }) => {
 /** `GET /v1/models/{id}` */
 export const retrieveModel: Handler = async ({ request, llm }) =>
   json(toModelInfo(await llm.models.get(request.params.model as string)))
-
-const Page = z.object({
-  limit: z
-    .string()
-    .default('20')
-    .transform((text) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN))
-    .pipe(integerFrom(1, 1_000)),
-  after_id: z.string().optional(),
-  before_id: z.string().optional(),
-})
 
 /** Facts that are unknown before a model is loaded are null, as the API allows. */
 const toModelInfo = ({ name, modifiedAt }: Model): object => ({

@@ -48,7 +48,10 @@ export async function renderMessage(
         ...toHead(generation),
         content: content.map((one) => toBlock(one, display)),
         ...toEnding(event, isCalling, stopSequences),
-        usage: toUsage(event.usage, thinkingTokens),
+        usage: {
+          ...toUsage(event.usage, thinkingTokens),
+          service_tier: generation.isBatchItem ? 'batch' : 'standard',
+        },
       }
     } else {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
@@ -92,10 +95,10 @@ export async function* renderEvents(
   for await (const event of generation) {
     if (event.type === 'start') {
       // Output tokens are 0 here, since some clients add this count to the final count.
-      const usage = toUsage({ ...event, outputTokens: 0 })
+      const usage = { ...toUsage({ ...event, outputTokens: 0 }), service_tier: 'standard' }
       yield toFrame('message_start', { message: { ...toHead(generation), content: [], ...noEnding, usage } })
     } else if (event.type === 'end') {
-      const { cache_creation, service_tier, ...usage } = toUsage(event.usage, thinkingTokens)
+      const { cache_creation, ...usage } = toUsage(event.usage, thinkingTokens)
       const isCalling = blocks.callCount > (event.incompleteCalls?.length ?? 0)
       const delta = { ...toEnding(event, isCalling, stopSequences), container: null }
       yield blocks.close() + toFrame('message_delta', { delta, usage })
@@ -252,6 +255,5 @@ function toUsage(
     output_tokens: outputTokens,
     output_tokens_details: thinkingTokens > 0 ? { thinking_tokens: thinkingTokens } : null,
     server_tool_use: null,
-    service_tier: 'standard',
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import type { Handler } from '../dialect.ts'
+import type { ModelHandler } from '../dialect.ts'
 import { integerFrom, optional } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
@@ -19,7 +19,7 @@ const EmbeddingRequest = z.object({
 })
 
 /** `POST /v1/embeddings` */
-export const embeddings: Handler = async ({ request, llm }) => {
+export const embeddings: ModelHandler = async ({ request, llm }) => {
   const body = parse(EmbeddingRequest, await request.json(), formatIssue)
   const { model, input: inputs, dimensions, encoding_format: format = 'float', user: endUser } = body
   const embedRequest = { model, inputs, ...(dimensions !== undefined && { dimensions }) }

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../errors.ts'
-import type { Llm } from '../../llm.ts'
 import type { RouteCall } from '../dialect.ts'
 import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
 
@@ -33,7 +32,7 @@ test('errors of a handler, thrown or in the stream, name the field of its route'
     throw invalidRequest('No.', { param: 'inputs[0]', issue: 'value' })
   })
 
-  await expect(failing(call, {} as Llm)).rejects.toMatchObject({
+  await expect(failing(call)).rejects.toMatchObject({
     code: 'invalid_request',
     message: 'No.',
     details: { param: 'input[0]', issue: 'value' },

@@ -1,6 +1,6 @@
 /** Maps the engine's field names in errors to the field names of each route. */
 import { LlmError } from '../../errors.ts'
-import type { Handler } from '../dialect.ts'
+import type { ModelHandler } from '../dialect.ts'
 import { createFieldMapper } from '../fields.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
@@ -27,10 +27,10 @@ export const mapNewerChatField = createFieldMapper([[/^maxTokens$/, 'max_complet
 
 /** Wraps a handler so that its errors name the fields of its route. */
 export const withFieldNames =
-  (mapField: FieldMapper, handler: Handler): Handler =>
-  async (call, app) => {
+  (mapField: FieldMapper, handler: ModelHandler): ModelHandler =>
+  async (call) => {
     try {
-      return await handler({ ...call, onError: (error) => call.onError(mapErrorField(mapField, error)) }, app)
+      return await handler({ ...call, onError: (error) => call.onError(mapErrorField(mapField, error)) })
     } catch (cause) {
       throw mapErrorField(mapField, cause)
     }

@@ -1,7 +1,7 @@
 import { collect } from '../../engine/events.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
-import type { Handler, RouteCall } from '../dialect.ts'
+import type { ModelCall, ModelHandler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { formatIssue } from './errors.ts'
@@ -13,7 +13,7 @@ import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { endUserOf, toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions: Handler = async ({ request, llm, onError }) => {
+export const chatCompletions: ModelHandler = async ({ request, llm, onError }) => {
   const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const options = { signal: request.signal, stream, endUser: endUserOf(body) }
@@ -28,7 +28,7 @@ export const chatCompletions: Handler = async ({ request, llm, onError }) => {
 }
 
 /** `POST /v1/completions` */
-export const completions: Handler = async (call) => {
+export const completions: ModelHandler = async (call) => {
   const { request, llm, onError } = call
   const body = parse(CompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
@@ -62,7 +62,7 @@ const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generat
 async function echoOf(
   { model, prompt, echo }: CompletionRequest,
   index: number,
-  { llm, signal }: Pick<RouteCall, 'llm'> & { readonly signal: AbortSignal },
+  { llm, signal }: Pick<ModelCall, 'llm'> & { readonly signal: AbortSignal },
 ): Promise<string> {
   const promptPart = (echo && prompt[index]) || ''
   return typeof promptPart === 'string'

@@ -1,8 +1,10 @@
 /** The OpenAI API. Reference: platform.openai.com/docs/api-reference. */
 import { defineDialect } from '../dialect.ts'
+import { cancelBatch, createBatch, listBatches, retrieveBatch } from './batches/handlers.ts'
 import { embeddings } from './embeddings.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
+import { createFile, deleteFile, fileContent, listFiles, retrieveFile } from './files/handlers.ts'
 import { chatCompletions, completions } from './handlers.ts'
 import { listModels, retrieveModel } from './models.ts'
 import { countInputTokens, createResponse, rejectStoredResponse } from './responses/handlers.ts'
@@ -23,6 +25,15 @@ export const openai = defineDialect({
     ['DELETE', '/v1/responses/:id', rejectStoredResponse],
     ['GET', '/v1/responses/:id/input_items', rejectStoredResponse],
     ['POST', '/v1/responses/:id/cancel', rejectStoredResponse],
+    ['POST', '/v1/batches', createBatch],
+    ['GET', '/v1/batches', listBatches],
+    ['GET', '/v1/batches/:id', retrieveBatch],
+    ['POST', '/v1/batches/:id/cancel', cancelBatch],
+    ['POST', '/v1/files', createFile],
+    ['GET', '/v1/files', listFiles],
+    ['GET', '/v1/files/:id', retrieveFile],
+    ['DELETE', '/v1/files/:id', deleteFile],
+    ['GET', '/v1/files/:id/content', fileContent],
     ['POST', '/v1/audio/transcriptions', rejectTranscription],
     ['GET', '/v1/models', listModels],
     ['GET', '/v1/models/*model', retrieveModel],

@@ -2,7 +2,7 @@
 import { LlmError } from '../../../errors.ts'
 import { json } from '../../../http/respond.ts'
 import { sse } from '../../../http/streams.ts'
-import type { Handler } from '../../dialect.ts'
+import type { Handler, ModelHandler } from '../../dialect.ts'
 import { truncateForError } from '../../fields.ts'
 import { parse } from '../../parse.ts'
 import { withReuseHeader } from '../../reuse-header.ts'
@@ -13,7 +13,7 @@ import { ResponsesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
-export const createResponse: Handler = async ({ request, llm, onError }) => {
+export const createResponse: ModelHandler = async ({ request, llm, onError }) => {
   const body = parse(ResponsesRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const generation = await llm.generate(toGenerateRequest(body), {
@@ -32,7 +32,7 @@ export const createResponse: Handler = async ({ request, llm, onError }) => {
 }
 
 /** `POST /v1/responses/input_tokens` */
-export const countInputTokens: Handler = async ({ request, llm }) => {
+export const countInputTokens: ModelHandler = async ({ request, llm }) => {
   const body = parse(ResponsesRequest, await request.json(), formatIssue)
   const count = await llm.countTokens(toGenerateRequest(body), { signal: request.signal })
 

@@ -1,0 +1,78 @@
+/** Opens the batches of an app: at its start if their database exists, else with the first batch. */
+import { existsSync } from 'node:fs'
+import type { Caller } from '../accounts/auth/caller.ts'
+import type { DataDeletion, DeletedCounts, TenantData } from '../accounts/tenants/tenant-data.ts'
+import { invalidRequest } from '../errors.ts'
+import type { Database } from '../storage/database.ts'
+import type { BatchActions } from './batch-actions.ts'
+import { createBatchClient } from './batch-client.ts'
+import type { OpenedBatches } from './open-batches.ts'
+
+export interface BatchHostParts {
+  /** The database of the app. */
+  readonly database: Database | undefined
+  /** Path of a database for batches only, which takes precedence. */
+  readonly path: string | undefined
+  readonly openDatabase: (path: string) => Promise<Database>
+  readonly openBatches: (database: Database) => Promise<OpenedBatches>
+}
+
+export class BatchHost implements TenantData {
+  readonly #parts: BatchHostParts
+  #opened: Promise<OpenedBatches> | undefined
+  /** The database that this object has opened. */
+  #own: Database | undefined
+  #isClosed = false
+
+  constructor(parts: BatchHostParts) {
+    this.#parts = parts
+  }
+
+  /** Continues the batches of an earlier process. */
+  async start(): Promise<void> {
+    const { database, path } = this.#parts
+    if (path === undefined ? database : existsSync(path)) await this.#open()
+  }
+
+  clientFor(caller: Caller | undefined): BatchActions {
+    return createBatchClient(() => this.#open(), caller)
+  }
+
+  /** Deletes the batches and files of a tenant. */
+  async deleteTenant(deletion: DataDeletion): Promise<DeletedCounts> {
+    return (await this.#opened)?.data.deleteTenant(deletion) ?? {}
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await (await this.#opened?.catch(() => undefined))?.close()
+    await this.#own?.close()
+  }
+
+  #open(): Promise<OpenedBatches> {
+    if (this.#opened) return this.#opened
+    const opened = this.#openDatabase().then(this.#parts.openBatches)
+    this.#opened = opened
+    // The next call tries again, such as when the disk was full.
+    opened.catch(() => {
+      this.#opened = undefined
+    })
+    return opened
+  }
+
+  async #openDatabase(): Promise<Database> {
+    const { database, path, openDatabase } = this.#parts
+    if (path === undefined) {
+      if (database && !this.#isClosed) return database
+      throw databaseRequired()
+    }
+    this.#own ??= await openDatabase(path)
+    return this.#own
+  }
+}
+
+const databaseRequired = () =>
+  invalidRequest(
+    'Batches and files need a database. In the app, set the option `database` of createLlm(), or `batches.database`.',
+    { setup: true },
+  )

@@ -1,0 +1,109 @@
+/** Batches: lists of requests that run in the background, at half the price. */
+import type { Caller } from '../accounts/auth/caller.ts'
+
+/** The API whose format the requests and the results of a batch have. */
+export type BatchFormat = 'anthropic' | 'openai'
+
+/**
+ * `validating`: the items are read from a file. `in_progress`: they run. `canceling`: those that run already end, and no
+ * other one begins. `ended`: each item has a result. `failed`: the file was invalid, and no item has run.
+ */
+export type BatchStatus = 'validating' | 'in_progress' | 'canceling' | 'ended' | 'failed'
+
+/** Why an item has ended. `canceled` and `expired` items did not run. */
+export type ItemOutcome = 'succeeded' | 'errored' | 'canceled' | 'expired'
+
+/** Numbers of items. Their sum is the number of items in the batch. */
+export interface BatchCounts extends Readonly<Record<ItemOutcome, number>> {
+  /** Items without a result. */
+  readonly processing: number
+}
+
+/** An invalid line of the file of a batch. */
+export interface BatchProblem {
+  readonly message: string
+  /** Code of OpenAI's API, such as `invalid_json_line`. */
+  readonly code: string
+  /** Number of the line, from 1. */
+  readonly line?: number
+  /** Path of the invalid field. */
+  readonly param?: string
+}
+
+export interface Batch {
+  readonly id: string
+  readonly format: BatchFormat
+  /** Path of the route that each item is a request to, such as `/v1/messages`. */
+  readonly endpoint: string
+  readonly status: BatchStatus
+  readonly counts: BatchCounts
+  readonly createdAt: Date
+  /** Items that have not begun by then do not run. */
+  readonly expiresAt: Date
+  /** Start of the first item, at the earliest. */
+  readonly startedAt?: Date
+  readonly cancelRequestedAt?: Date
+  readonly endedAt?: Date
+  /** Since when the results are deleted. */
+  readonly archivedAt?: Date
+  readonly metadata?: Readonly<Record<string, string>>
+  /** Id of the file with the requests. */
+  readonly inputFileId?: string
+  /** Ids of the files with the results, once the batch has ended. */
+  readonly outputFileId?: string
+  readonly errorFileId?: string
+  /** Set if `status` is `failed`. */
+  readonly problems?: readonly BatchProblem[]
+}
+
+export interface CreateBatchOptions {
+  /**
+   * The format of the requests, which is also that of the results. `anthropic`: `{ custom_id, params }`. `openai`:
+   * `{ custom_id, method: 'POST', url, body }`.
+   *
+   * @default 'anthropic'
+   */
+  readonly format?: BatchFormat | undefined
+  /** Path of the route that each request is for. @default `/v1/messages`, or `/v1/chat/completions` */
+  readonly endpoint?: string | undefined
+  /** Up to 16 texts that are stored with the batch. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+  /** Ends the creation. What was written is deleted. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A request of a batch, before it is stored. */
+export interface NewItem {
+  readonly customId: string
+  /** Body of the request. */
+  readonly params: unknown
+  readonly model: string
+  /** Beginning of the prompt. Items with the same beginning run one after the other. */
+  readonly prompt: string
+}
+
+/** A stored request that this process runs. */
+export interface ClaimedItem {
+  readonly batch: string
+  /** Position in the batch, from 0. */
+  readonly number: number
+}
+
+/** A request, and how often the model process has crashed while it ran. */
+export interface BatchItem extends ClaimedItem {
+  readonly customId: string
+  readonly params: unknown
+  /** Size of `params` in the database, in bytes. */
+  readonly bytes: number
+  readonly crashes: number
+}
+
+/** A batch whose items can run. */
+export interface ActiveBatch {
+  readonly id: string
+  readonly format: BatchFormat
+  readonly endpoint: string
+  readonly tenant: string
+  /** Undefined for the app itself. */
+  readonly caller: Caller | undefined
+}

@@ -1,0 +1,147 @@
+/**
+ * Brings batches to their end: cancels and expires items, deletes old results and files, and what crashed processes have
+ * left. All processes with the database do this, so each step can run twice at the same time.
+ */
+import { observeClock } from '../../accounts/usage/retention-clock.ts'
+import type { BatchApis } from '../batch-apis.ts'
+import type { BatchDatabase, BatchRow } from '../store/batch-rows.ts'
+import type { BatchStore } from '../store/batch-store.ts'
+import { isFree } from '../store/worker-lease.ts'
+
+export interface LifecycleOptions {
+  /** How long results are kept, from the creation of the batch, in ms. */
+  readonly retentionMs: number
+}
+
+type DueBatch = Pick<BatchRow, 'id' | 'api' | 'status' | 'created_at' | 'expires_at'>
+
+export class Lifecycle {
+  readonly #parts: BatchDatabase
+  readonly #store: BatchStore
+  readonly #apis: BatchApis
+  readonly #options: LifecycleOptions
+
+  constructor(parts: BatchDatabase, store: BatchStore, apis: BatchApis, options: LifecycleOptions) {
+    this.#parts = parts
+    this.#store = store
+    this.#apis = apis
+    this.#options = options
+  }
+
+  /**
+   * Does what is due in seconds: ends the items of canceled and expired batches, and deletes hidden ones. Returns whether
+   * there are batches that have not ended.
+   */
+  async runOften(): Promise<boolean> {
+    const { clock, database } = this.#parts
+    const due = await database.query<DueBatch>(
+      `SELECT id, api, status, created_at, expires_at FROM modelmount_batches
+       WHERE status IN ('validating', 'in_progress', 'canceling')
+         OR (status = 'hidden' AND ${isFree('worker', clock())})
+       ORDER BY created_at LIMIT ${batchesAtOnce}`,
+    )
+    const open = due.filter(({ status }) => status !== 'hidden')
+    for (const { id, status } of due) if (status === 'hidden') await this.#deleteHidden(id)
+    for (const batch of open) if (batch.status === 'canceling') await this.#endItems(batch, 'canceled')
+    await this.#expire(open)
+    return open.length > 0
+  }
+
+  /** Does what is due in hours: deletes old results and files. */
+  async runSeldom(): Promise<void> {
+    const { clock, database } = this.#parts
+    const horizonOf = await observeClock(database, clock())
+    const { retentionMs } = this.#options
+    if (Number.isFinite(retentionMs)) {
+      const old = await database.query<{ id: string }>(
+        `SELECT id FROM modelmount_batches
+         WHERE status IN ('ended', 'failed') AND archived_at IS NULL AND created_at < ? LIMIT ${batchesAtOnce}`,
+        [horizonOf(retentionMs)],
+      )
+      for (const { id } of old) await this.#archive(id)
+    }
+    // The clock may be years ahead for a while, so the age counts that was observed.
+    const files = await database.query<{ id: string; created_at: number; expires_at: number }>(
+      `SELECT id, created_at, expires_at FROM modelmount_files
+       WHERE expires_at <= ${clock()} AND status <> 'hidden' LIMIT ${batchesAtOnce}`,
+    )
+    for (const { id, created_at, expires_at } of files)
+      if (created_at <= horizonOf(expires_at - created_at))
+        await database.query(`UPDATE modelmount_files SET status = 'hidden', worker = NULL WHERE id = ?`, [
+          id,
+        ])
+    await this.#deleteHiddenFiles()
+  }
+
+  /** Deletes the content of files that are deleted, expired, or whose upload has ended before its end. */
+  async #deleteHiddenFiles(): Promise<void> {
+    const { clock, database } = this.#parts
+    const files = await database.query<{ id: string }>(
+      `SELECT id FROM modelmount_files
+       WHERE status IN ('hidden', 'uploading') AND ${isFree('worker', clock())} LIMIT ${batchesAtOnce}`,
+    )
+    for (const { id } of files) {
+      await deleteInParts(this.#parts, 'modelmount_file_chunks', 'file', id, chunksAtOnce)
+      await database.query('DELETE FROM modelmount_files WHERE id = ?', [id])
+    }
+  }
+
+  async #expire(open: readonly DueBatch[]): Promise<void> {
+    const { clock, database } = this.#parts
+    const [row] = await database.query<{ now: number }>(`SELECT ${clock()} AS now`)
+    const now = row?.now ?? 0
+    const expired = open.filter(({ expires_at, status }) => expires_at <= now && status !== 'canceling')
+    if (expired.length === 0) return
+    const horizonOf = await observeClock(database, clock())
+    for (const batch of expired)
+      if (batch.created_at <= horizonOf(batch.expires_at - batch.created_at))
+        await this.#endItems(batch, 'expired')
+  }
+
+  async #endItems({ id, api }: DueBatch, outcome: 'canceled' | 'expired'): Promise<void> {
+    const { renderUnrun } = await this.#apis.of(api)
+    const lineBytesOf = (item: { number: number; customId: string }): number =>
+      Buffer.byteLength(renderUnrun({ batch: id, ...item }, outcome)) + 1
+    while ((await this.#store.endPending(id, outcome, lineBytesOf)) > 0);
+  }
+
+  /** Deletes the items of a batch, which itself remains. */
+  async #archive(id: string): Promise<void> {
+    const { clock, database } = this.#parts
+    await database.transaction(async ({ query }) => {
+      await query('DELETE FROM modelmount_files WHERE batch = ?', [id])
+      await query(`UPDATE modelmount_batches SET archived_at = ${clock()}, bytes = 0 WHERE id = ?`, [id])
+    })
+    await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
+  }
+
+  async #deleteHidden(id: string): Promise<void> {
+    await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
+    await this.#parts.database.query(
+      `DELETE FROM modelmount_batches WHERE id = ? AND status = 'hidden' AND ${isFree('worker', this.#parts.clock())}`,
+      [id],
+    )
+  }
+}
+
+/** Deletes rows in parts, so that other queries run in between. */
+export async function deleteInParts(
+  { database }: BatchDatabase,
+  table: 'modelmount_batch_items' | 'modelmount_file_chunks',
+  column: 'batch' | 'file',
+  id: string,
+  atOnce: number,
+): Promise<void> {
+  for (;;) {
+    const deleted = await database.query(
+      `DELETE FROM ${table} WHERE ${column} = ? AND number IN
+         (SELECT number FROM ${table} WHERE ${column} = ? ORDER BY number LIMIT ${atOnce}) RETURNING number`,
+      [id, id],
+    )
+    if (deleted.length < atOnce) return
+  }
+}
+
+const batchesAtOnce = 1_000
+export const itemsAtOnce = 500
+export const chunksAtOnce = 16

@@ -1,0 +1,257 @@
+/** Stores batches: creates them, lists them, and changes their status. */
+import { nanoid } from 'nanoid'
+import { type Caller, tenantOf } from '../../accounts/auth/caller.ts'
+import { invalidRequest, LlmError } from '../../errors.ts'
+import { toStorableId } from '../../limits/demand.ts'
+import type { Queries, SqlValue } from '../../storage/database.ts'
+import type { Batch, BatchFormat, BatchProblem, ItemOutcome } from '../batch.ts'
+import type { BatchPage, BatchQuery } from '../batch-actions.ts'
+import { type BatchDatabase, type BatchRow, batchColumns, toBatch, toKnownId } from './batch-rows.ts'
+import { endBatch } from './end-batch.ts'
+
+export interface NewBatch {
+  readonly id: string
+  readonly format: BatchFormat
+  readonly endpoint: string
+  /** Undefined for the app itself. */
+  readonly caller: Caller | undefined
+  readonly expiresAfterMs: number
+  /** A batch that is read from a file is `validating` until then. Others are `hidden`. */
+  readonly inputFileId?: string | undefined
+  readonly metadata?: Readonly<Record<string, string>> | undefined
+  readonly hasResultFiles: boolean
+}
+
+/** Which batches a caller sees. */
+export interface BatchScope {
+  /** @default the batches of all tenants */
+  readonly tenant?: string | undefined
+  readonly format?: BatchFormat | undefined
+}
+
+/** A line of the results, in the order of the items. `line` is null for an item that did not run. */
+export interface ResultRow {
+  readonly number: number
+  readonly custom_id: string
+  readonly status: ItemOutcome
+  readonly result: string | null
+}
+
+export class BatchStore {
+  readonly #parts: BatchDatabase
+
+  constructor(parts: BatchDatabase) {
+    this.#parts = parts
+  }
+
+  /** @param worker holds a hidden batch while it writes the items. Undefined if the batch is read from a file */
+  async create(given: NewBatch, worker: string | undefined): Promise<Batch> {
+    const { clock, database } = this.#parts
+    const { id, format, endpoint, caller, expiresAfterMs, inputFileId, metadata, hasResultFiles } = given
+    const file = (): string | null => (hasResultFiles ? `file-${nanoid()}` : null)
+    const values: Readonly<Record<string, SqlValue>> = {
+      ...{ id, api: format, endpoint, tenant: toStorableId(tenantOf(caller)) },
+      caller: JSON.stringify(caller ?? null),
+      status: inputFileId === undefined ? 'hidden' : 'validating',
+      worker: worker ?? null,
+      input_file: inputFileId ?? null,
+      output_file: file(),
+      error_file: file(),
+      metadata: metadata ? JSON.stringify(metadata) : null,
+    }
+    const [row] = await database.query<BatchRow>(
+      `INSERT INTO modelmount_batches (${Object.keys(values).join(', ')}, created_at, expires_at)
+       VALUES (${Object.keys(values)
+         .map(() => '?')
+         .join(', ')}, ${clock()}, ${clock()} + ?)
+       RETURNING ${batchColumns}`,
+      [...Object.values(values), expiresAfterMs],
+    )
+    return toBatch(row as BatchRow)
+  }
+
+  /** Starts a batch whose items are all written. Rejects with `conflict` if it has been deleted or canceled meanwhile. */
+  async publish(id: string, worker: string): Promise<Batch> {
+    const { clock, database } = this.#parts
+    const [row] = await database.query<BatchRow>(
+      `UPDATE modelmount_batches SET status = 'in_progress', started_at = ${clock()}, worker = NULL
+       WHERE id = ? AND worker = ? AND status IN ('hidden', 'validating') RETURNING ${batchColumns}`,
+      [id, worker],
+    )
+    if (!row) throw new LlmError('conflict', 'The batch has been canceled or deleted before it was complete.')
+    return toBatch(row)
+  }
+
+  /** Ends a batch whose file is invalid. */
+  async fail(id: string, worker: string, problems: readonly BatchProblem[]): Promise<void> {
+    const { clock, database } = this.#parts
+    await database.query(
+      `UPDATE modelmount_batches SET status = 'failed', ended_at = ${clock()}, worker = NULL, problems = ?,
+         total = 0, remaining = 0, bytes = 0 WHERE id = ? AND worker = ? AND status = 'validating'`,
+      [JSON.stringify(problems), id, worker],
+    )
+  }
+
+  /** Rejects with an `LlmError` `not_found`. */
+  async get(id: string, scope: BatchScope): Promise<Batch> {
+    return toBatch(await this.#find(this.#parts.database, id, scope))
+  }
+
+  async list(
+    scope: BatchScope,
+    { limit = 20, after, before }: Omit<BatchQuery, 'format'>,
+  ): Promise<BatchPage> {
+    const { database } = this.#parts
+    const id = after ?? before
+    // The entry may have been deleted. The page is then empty, as in the list of models.
+    const bound = id === undefined ? undefined : await this.#find(database, id, scope).catch(() => undefined)
+    if (id !== undefined && !bound) return { batches: [], hasMore: false }
+    const isBackwards = before !== undefined
+    const conditions = toConditions(scope)
+    if (bound)
+      conditions.push({
+        sql: `(created_at, id) ${isBackwards ? '>' : '<'} (?, ?)`,
+        values: [bound.created_at, bound.id],
+      })
+    const order = isBackwards ? 'created_at, id' : 'created_at DESC, id DESC'
+    const rows = await database.query<BatchRow>(
+      `SELECT ${batchColumns} FROM modelmount_batches WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}
+       ORDER BY ${order} LIMIT ?`,
+      [...conditions.flatMap(({ values }) => values), limit + 1],
+    )
+    const page = rows.slice(0, limit).map(toBatch)
+    return { batches: isBackwards ? page.reverse() : page, hasMore: rows.length > limit }
+  }
+
+  /** Cancels a batch. Items that run already end. Returns a batch that has ended unchanged. Rejects with `not_found`. */
+  async cancel(id: string, scope: BatchScope): Promise<Batch> {
+    const { clock, database } = this.#parts
+    return database.transaction(async (queries) => {
+      const found = await this.#find(queries, id, scope)
+      await queries.query(
+        `UPDATE modelmount_batches SET status = 'canceling', cancel_at = ${clock()}, worker = NULL
+         WHERE id = ? AND status IN ('validating', 'in_progress')`,
+        [found.id],
+      )
+      return toBatch(await this.#find(queries, id, scope))
+    })
+  }
+
+  /**
+   * Hides a batch, whose items and result files are then deleted in the background. Rejects with `not_found`, and with
+   * `invalid_request` if the batch has not ended.
+   */
+  async delete(id: string, scope: BatchScope): Promise<void> {
+    await this.#parts.database.transaction(async (queries) => {
+      const found = await this.#find(queries, id, scope)
+      const hidden = await queries.query(
+        `UPDATE modelmount_batches SET status = 'hidden', worker = NULL
+         WHERE id = ? AND status IN ('ended', 'failed') RETURNING id`,
+        [found.id],
+      )
+      if (hidden.length === 0)
+        throw invalidRequest('The batch has not ended. Cancel it, and delete it when it has ended.')
+      await queries.query('DELETE FROM modelmount_files WHERE batch = ?', [found.id])
+    })
+  }
+
+  /** Hides a batch of any status, for a deletion of its tenant or after a failure. */
+  async hide(id: string): Promise<void> {
+    await this.#parts.database.query(
+      `UPDATE modelmount_batches SET status = 'hidden', worker = NULL WHERE id = ?`,
+      [id],
+    )
+  }
+
+  /**
+   * Yields pages of results in the order of the items. With `kind`, yields those of one result file.
+   *
+   * @param kind `output` for succeeded items, `error` for all others @default both
+   */
+  async *results(id: string, kind?: 'output' | 'error'): AsyncGenerator<readonly ResultRow[]> {
+    const condition =
+      kind === undefined
+        ? `status NOT IN ('pending', 'running')`
+        : kind === 'output'
+          ? `status = 'succeeded'`
+          : `status IN ('errored', 'canceled', 'expired')`
+    for (let after = -1; ; ) {
+      const rows = await this.#parts.database.query<ResultRow>(
+        `SELECT number, custom_id, status, result FROM modelmount_batch_items
+         WHERE batch = ? AND number > ? AND ${condition} ORDER BY number LIMIT ${resultsAtOnce}`,
+        [id, after],
+      )
+      if (rows.length > 0) yield rows
+      if (rows.length < resultsAtOnce) return
+      after = rows.at(-1)?.number as number
+    }
+  }
+
+  /**
+   * Ends up to 500 items that have not begun. Returns their number. When no item is left, ends the batch.
+   *
+   * @param lineBytesOf size of an item's line in the results, in bytes
+   */
+  endPending(
+    id: string,
+    outcome: 'canceled' | 'expired',
+    lineBytesOf: (item: { number: number; customId: string }) => number,
+  ): Promise<number> {
+    const { clock, database } = this.#parts
+    return database.transaction(async (queries) => {
+      const [locked] = await queries.query<{ id: string }>(
+        'UPDATE modelmount_batches SET total = total WHERE id = ? RETURNING id',
+        [id],
+      )
+      if (!locked) return 0
+      const items = await queries.query<{ number: number; custom_id: string; bytes: number }>(
+        `SELECT number, custom_id, octet_length(params) AS bytes FROM modelmount_batch_items
+         WHERE batch = ? AND status = 'pending' ORDER BY number LIMIT ${endedAtOnce} ${database.skipLocked}`,
+        [id],
+      )
+      const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+      const freed = sum(items.map(({ bytes }) => bytes))
+      const lines = sum(
+        items.map(({ number, custom_id }) => lineBytesOf({ number, customId: JSON.parse(custom_id) })),
+      )
+      if (items.length > 0)
+        await queries.query(
+          `UPDATE modelmount_batch_items SET status = ?, params = NULL
+           WHERE batch = ? AND number IN (${items.map(() => '?').join(', ')})`,
+          [outcome, id, ...items.map(({ number }) => number)],
+        )
+      const [row] = await queries.query<Pick<BatchRow, 'remaining'>>(
+        `UPDATE modelmount_batches SET remaining = remaining - ?, ${outcome} = ${outcome} + ?,
+           error_bytes = error_bytes + ?, bytes = bytes - ? WHERE id = ? RETURNING remaining`,
+        [items.length, items.length, lines, freed, id],
+      )
+      if (row?.remaining === 0) await endBatch(queries, id, clock())
+      return items.length
+    })
+  }
+
+  async #find(queries: Queries, id: string, scope: BatchScope): Promise<BatchRow> {
+    const conditions = [{ sql: 'id = ?', values: [toKnownId(id)] }, ...toConditions(scope)]
+    const [row] = await queries.query<BatchRow>(
+      `SELECT ${batchColumns} FROM modelmount_batches WHERE ${conditions.map(({ sql }) => sql).join(' AND ')}`,
+      conditions.flatMap(({ values }) => values),
+    )
+    if (!row) throw new LlmError('not_found', 'Batch not found.')
+    return row
+  }
+}
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+}
+
+const toConditions = ({ tenant, format }: BatchScope): Condition[] => [
+  { sql: `status <> 'hidden'`, values: [] },
+  ...(tenant === undefined ? [] : [{ sql: 'tenant = ?', values: [toStorableId(tenant)] }]),
+  ...(format === undefined ? [] : [{ sql: 'api = ?', values: [format] }]),
+]
+
+const endedAtOnce = 500
+/** Bounds the memory of a page. */
+const resultsAtOnce = 100

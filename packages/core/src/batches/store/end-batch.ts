@@ -1,0 +1,24 @@
+/** Ends a batch whose items have all ended, and creates its result files. */
+import type { Queries } from '../../storage/database.ts'
+import type { BatchRow } from './batch-rows.ts'
+
+/** The current transaction must have locked the batch. */
+export async function endBatch(queries: Queries, id: string, clock: string): Promise<void> {
+  const [batch] = await queries.query<BatchRow>(
+    `UPDATE modelmount_batches SET status = 'ended', ended_at = ${clock}, worker = NULL WHERE id = ?
+     RETURNING tenant, output_file, error_file, output_bytes, error_bytes`,
+    [id],
+  )
+  if (!batch) return
+  const { tenant, output_file, error_file, output_bytes, error_bytes } = batch
+  for (const { kind, file, bytes } of [
+    { kind: 'output', file: output_file, bytes: output_bytes },
+    { kind: 'error', file: error_file, bytes: error_bytes },
+  ])
+    if (file !== null && bytes > 0)
+      await queries.query(
+        `INSERT INTO modelmount_files (id, tenant, purpose, filename, status, bytes, created_at, batch, kind)
+         VALUES (?, ?, 'batch_output', ?, 'processed', ?, ${clock}, ?, ?)`,
+        [file, tenant, `${id}_${kind}.jsonl`, bytes, id, kind],
+      )
+}

@@ -1,0 +1,150 @@
+/** Takes items for this process, and stores their results. */
+import type { DeferredCharge } from '../../accounts/usage/ledger.ts'
+import type { Database, Queries } from '../../storage/database.ts'
+import type { ActiveBatch, BatchItem, ClaimedItem } from '../batch.ts'
+import { type BatchDatabase, type BatchRow, toActiveBatch } from './batch-rows.ts'
+import { endBatch } from './end-batch.ts'
+import { isFree } from './worker-lease.ts'
+
+export interface ItemResult {
+  readonly outcome: 'succeeded' | 'errored'
+  /** Line in the results. */
+  readonly line: string
+  /** What the item costs. Undefined if it costs nothing. */
+  readonly charge?: DeferredCharge | undefined
+}
+
+export class ItemQueue {
+  readonly #database: Database
+  readonly #clock: () => string
+  readonly #worker: string
+
+  /** @param worker id of the lease of this process */
+  constructor({ database, clock }: BatchDatabase, worker: string) {
+    this.#database = database
+    this.#clock = clock
+    this.#worker = worker
+  }
+
+  /** Returns batches with unfinished items, the oldest first. */
+  async listActive(): Promise<readonly ActiveBatch[]> {
+    const rows = await this.#database.query<BatchRow>(
+      `SELECT id, api, endpoint, tenant, caller FROM modelmount_batches
+       WHERE status = 'in_progress' AND remaining > 0 AND expires_at > ${this.#clock()}
+       ORDER BY created_at, id LIMIT ${maxActiveBatches}`,
+    )
+    return rows.map(toActiveBatch)
+  }
+
+  /**
+   * Takes up to `count` items of a batch, which no other process takes as long as the lease is valid. Those for one model
+   * and with a common beginning come together.
+   */
+  async claim(batch: string, count: number): Promise<readonly ClaimedItem[]> {
+    const rows = await this.#database.query<{ number: number; model: string; prefix: string }>(
+      `UPDATE modelmount_batch_items SET status = 'running', worker = ? WHERE batch = ? AND number IN
+         (SELECT number FROM modelmount_batch_items
+          WHERE batch = ? AND status = 'pending' AND not_before <= ${this.#clock()}
+          ORDER BY model, prefix, number LIMIT ? ${this.#database.skipLocked})
+       RETURNING number, model, prefix`,
+      [this.#worker, batch, batch, count],
+    )
+    return rows
+      .toSorted((a, b) => compare(a.model, b.model) || compare(a.prefix, b.prefix) || a.number - b.number)
+      .map(({ number }) => ({ batch, number }))
+  }
+
+  /**
+   * Returns undefined if the item is not to run, because its batch is deleted, canceled or expired. Then it is given back.
+   */
+  async read(claimed: ClaimedItem): Promise<BatchItem | undefined> {
+    const { batch, number } = claimed
+    const [row] = await this.#database.query<{ custom_id: string; params: string; crashes: number }>(
+      `SELECT custom_id, params, crashes FROM modelmount_batch_items
+       WHERE batch = ? AND number = ? AND worker = ? AND status = 'running' AND batch IN
+         (SELECT id FROM modelmount_batches
+          WHERE id = ? AND status = 'in_progress' AND expires_at > ${this.#clock()})`,
+      [batch, number, this.#worker, batch],
+    )
+    if (!row) {
+      await this.release([claimed])
+      return undefined
+    }
+    return {
+      ...{ batch, number, crashes: row.crashes },
+      customId: JSON.parse(row.custom_id) as string,
+      params: JSON.parse(row.params),
+      bytes: Buffer.byteLength(row.params),
+    }
+  }
+
+  /** Gives items back, so that any process can take them. */
+  async release(
+    items: readonly ClaimedItem[],
+    { delayMs = 0, hasCrashed = false }: { readonly delayMs?: number; readonly hasCrashed?: boolean } = {},
+  ): Promise<void> {
+    for (const { batch, number } of items)
+      await this.#database.query(
+        `UPDATE modelmount_batch_items SET status = 'pending', worker = NULL, crashes = crashes + ?,
+           not_before = ${this.#clock()} + ? WHERE batch = ? AND number = ? AND worker = ? AND status = 'running'`,
+        [hasCrashed ? 1 : 0, delayMs, batch, number, this.#worker],
+      )
+  }
+
+  /**
+   * Stores the result of an item, and its charge, in one transaction. If the item has been deleted, or is no longer held
+   * by this process, stores nothing and charges nothing. Rejects if the database is unavailable: try again.
+   */
+  async finish(item: BatchItem, { charge, ...result }: ItemResult): Promise<void> {
+    const transact = (writeRow?: (queries: Queries) => Promise<void>): Promise<void> =>
+      this.#database.transaction(async (queries) => {
+        await this.#store(queries, item, result)
+        await writeRow?.(queries)
+      })
+    try {
+      await (charge ? charge.write(transact) : transact())
+    } catch (cause) {
+      if (!(cause instanceof ItemLost)) throw cause
+      await charge?.discard()
+    }
+  }
+
+  /** Gives the items of workers that are no longer valid back. */
+  async reclaim(): Promise<void> {
+    await this.#database.query(
+      `UPDATE modelmount_batch_items SET status = 'pending', worker = NULL
+       WHERE status = 'running' AND ${isFree('worker', this.#clock())}`,
+    )
+  }
+
+  /** Locks the batch before the item, like all transactions. */
+  async #store(
+    queries: Queries,
+    { batch, number, bytes }: BatchItem,
+    { outcome, line }: Pick<ItemResult, 'outcome' | 'line'>,
+  ): Promise<void> {
+    const lineBytes = Buffer.byteLength(line) + lineBreakBytes
+    const file = outcome === 'succeeded' ? 'output_bytes' : 'error_bytes'
+    const [row] = await queries.query<Pick<BatchRow, 'remaining'>>(
+      `UPDATE modelmount_batches SET remaining = remaining - 1, ${outcome} = ${outcome} + 1,
+         ${file} = ${file} + ?, bytes = bytes + ? WHERE id = ? RETURNING remaining`,
+      [lineBytes, lineBytes - bytes, batch],
+    )
+    const stored = await queries.query(
+      `UPDATE modelmount_batch_items SET status = ?, result = ?, params = NULL, worker = NULL
+       WHERE batch = ? AND number = ? AND worker = ? AND status = 'running' RETURNING number`,
+      [outcome, line, batch, number, this.#worker],
+    )
+    if (!row || stored.length === 0) throw new ItemLost()
+    if (row.remaining === 0) await endBatch(queries, batch, this.#clock())
+  }
+}
+
+/** Rolls back the transaction of an item that this process no longer holds. */
+class ItemLost extends Error {}
+
+/** Bounds the query. Further batches come when these have ended. */
+const maxActiveBatches = 1_000
+const lineBreakBytes = 1
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

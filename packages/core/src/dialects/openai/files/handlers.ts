@@ -1,0 +1,90 @@
+/** Routes of files with the requests and the results of batches. Shape: OpenAI API reference, "Files". */
+import { z } from 'zod'
+import type { StoredFile } from '../../../batches/files/file.ts'
+import { json } from '../../../http/respond.ts'
+import { attachment } from '../../../http/streams.ts'
+import { batchRoute } from '../../batch-route.ts'
+import { integerFrom, optional } from '../../fields.ts'
+import { parse } from '../../parse.ts'
+import { formatIssue } from '../errors.ts'
+import { parsePage, toList } from '../page.ts'
+import { readUpload } from './upload.ts'
+
+/** `POST /v1/files`: a form with the fields `file` and `purpose`, in any order. */
+export const createFile = batchRoute(async ({ request, llm }) => {
+  const file = await readUpload(request, ({ filename, content, whenComplete }) =>
+    llm.batches.files.create(async () => toNewFile(filename, await whenComplete), content),
+  )
+  return json(toFileObject(file))
+})
+
+/** `GET /v1/files` */
+export const listFiles = batchRoute(async ({ request, llm }) => {
+  const { limit = maxFiles, after } = parsePage(request, maxFiles)
+  const { order, purpose } = parse(
+    z.object({ order: optional(z.enum(['asc', 'desc'])), purpose: optional(z.string()) }),
+    { order: request.query('order'), purpose: request.query('purpose') },
+    formatIssue,
+  )
+  const { files, hasMore } = await llm.batches.files.list({
+    ...{ limit, after, purpose },
+    isOldestFirst: order === 'asc',
+  })
+  return json(toList(files.map(toFileObject), hasMore))
+})
+
+/** `GET /v1/files/{id}` */
+export const retrieveFile = batchRoute(async ({ request, llm }) =>
+  json(toFileObject(await llm.batches.files.get(request.params.id ?? ''))),
+)
+
+/** `DELETE /v1/files/{id}` */
+export const deleteFile = batchRoute(async ({ request, llm }) => {
+  const { id = '' } = request.params
+  await llm.batches.files.delete(id)
+  return json({ id, object: 'file', deleted: true })
+})
+
+/** `GET /v1/files/{id}/content`. A browser does not show it: the bytes are those of the uploader. */
+export const fileContent = batchRoute(async ({ request, llm, onError }) => {
+  const { id = '' } = request.params
+  const { filename } = await llm.batches.files.get(id)
+  return attachment(await llm.batches.files.read(id), filename, { onError })
+})
+
+const maxFiles = 10_000
+
+const FileFields = z.object({
+  purpose: z.literal('batch', { error: "only 'batch' is supported." }),
+  anchor: z.literal('created_at', { error: "expected 'created_at'." }).optional(),
+  seconds: z
+    .string()
+    .transform((text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN))
+    .pipe(integerFrom(3_600, 2_592_000))
+    .optional(),
+})
+
+function toNewFile(filename: string, fields: ReadonlyMap<string, string>) {
+  const { purpose, seconds } = parse(
+    FileFields,
+    {
+      purpose: fields.get('purpose'),
+      anchor: fields.get('expires_after[anchor]'),
+      seconds: fields.get('expires_after[seconds]'),
+    },
+    formatIssue,
+  )
+  return { purpose, filename, ...(seconds !== undefined && { expiresAfterMs: seconds * 1_000 }) }
+}
+
+const toFileObject = ({ id, bytes, filename, purpose, createdAt, expiresAt }: StoredFile) => ({
+  id,
+  object: 'file',
+  bytes,
+  created_at: Math.floor(createdAt.getTime() / 1_000),
+  ...(expiresAt && { expires_at: Math.floor(expiresAt.getTime() / 1_000) }),
+  filename,
+  purpose,
+  status: 'processed',
+  status_details: null,
+})
