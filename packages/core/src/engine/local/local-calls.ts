@@ -89,8 +89,11 @@ export class LocalCalls {
     const loadedTask = this.#toLoadedTask(task, call, model)
     const cap = isTokenizerOnly ? this.#tokenizerCallCap : this.#callCap
     return cap.run(tenant, size, () =>
-      this.#loaded.use(weightsKeyOf(model), signal, (localModel) =>
-        localModel.use(model, load, signal, loadedTask, hasBegun),
+      this.#loaded.use(
+        weightsKeyOf(model),
+        signal,
+        (localModel) => localModel.use(model, load, signal, loadedTask, hasBegun),
+        call.background,
       ),
     )
   }

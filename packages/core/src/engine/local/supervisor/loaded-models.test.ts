@@ -65,13 +65,20 @@ const start = (maxModels: number): void => {
 }
 
 /** A call that ends when `task` ends. Its model is in the log once the call is admitted. */
-function ask(key: string, task = async (): Promise<void> => {}, signal = new AbortController().signal) {
+function ask(
+  key: string,
+  task = async (): Promise<void> => {},
+  signal = new AbortController().signal,
+  isBackground = false,
+) {
   const run = async (model: LocalModel): Promise<void> => {
     log.push(key)
     await (model.use as (...args: unknown[]) => Promise<void>)({}, {}, signal, task)
   }
-  return models.use(key, signal, run)
+  return models.use(key, signal, run, isBackground)
 }
+
+const askInBackground = (key: string) => ask(key, undefined, undefined, true)
 
 const loaded = (): readonly string[] => models.all().map(({ key }) => key)
 const seconds = (count: number) => vi.advanceTimersByTimeAsync(count * 1_000)
@@ -180,4 +187,58 @@ test('close() rejects the waiting call, and leaves no timer', async () => {
 
   await expect(other).rejects.toThrow('closed')
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('a background call evicts a model only a minute after its last foreground call', async () => {
+  start(1)
+  await ask('a')
+  await seconds(10)
+  await ask('a')
+  const background = askInBackground('b')
+
+  await seconds(59.999)
+  expect(log).toEqual(['a', 'a'])
+  await seconds(0.001)
+  await background
+
+  expect(loaded()).toEqual(['b'])
+})
+
+test('a background call evicts a model of other background calls like any call', async () => {
+  start(1)
+  await askInBackground('a')
+  const other = askInBackground('b')
+
+  await seconds(5)
+  await other
+
+  expect(log).toEqual(['a', 'b'])
+})
+
+test('a background call evicts the model that only background calls have used, though it was used later', async () => {
+  start(2)
+  await ask('a')
+  await seconds(1)
+  await askInBackground('b')
+  const other = askInBackground('c')
+
+  await seconds(5)
+  await other
+
+  expect(loaded().toSorted()).toEqual(['a', 'c'])
+})
+
+test('foreground calls wait for no background call that arrived before them', async () => {
+  start(1)
+  await ask('a')
+  const background = askInBackground('b')
+  const foreground = ask('c')
+
+  await seconds(5)
+  await foreground
+  expect(log).toEqual(['a', 'c'])
+
+  await seconds(60)
+  await background
+  expect(log).toEqual(['a', 'c', 'b'])
 })

@@ -2,15 +2,19 @@
  * The models that this app has loaded, up to a maximum number. Models with the same weights count as one. At
  * the maximum, the least recently used model is evicted after its running calls, but not before it has served
  * for a minimum time. Otherwise, one caller who takes turns among more models than the maximum could make all
- * callers wait for loads.
+ * callers wait for loads. A background call evicts no model that foreground calls use.
  */
 import { WaitQueue } from '../../../util/wait-queue.ts'
 import type { LocalModelSettings } from '../load-settings.ts'
 import { engineClosed, LocalModel } from '../local-model.ts'
 import { Failures } from './failures.ts'
 
+/** How long a model stays for the next foreground call before a background call may evict it, in ms. */
+const keptForForegroundMs = 60_000
+
 interface QueuedUse {
   readonly key: string
+  readonly isBackground: boolean
   run(model: LocalModel): void
 }
 
@@ -19,6 +23,8 @@ export class LoadedModels {
   readonly #settings: LocalModelSettings
   readonly #maxModels: number
   readonly #models = new Map<string, LocalModel>()
+  /** The running foreground calls of each model, and when the last one has ended, by `performance.now()`. */
+  readonly #foreground = new Map<string, { calls: number; endedAt: number }>()
   /**
    * Model that is being evicted. It admits no more calls, since a call for another model waits for the
    * eviction.
@@ -54,15 +60,28 @@ export class LoadedModels {
     key: string,
     signal: AbortSignal,
     task: (model: LocalModel) => Promise<T | undefined>,
+    isBackground = false,
   ): Promise<T | undefined> {
     if (this.#closed) throw engineClosed()
     let result: Promise<T | undefined> | undefined
     // Starts the task on admission, so that the model counts as busy at once.
     const run = (model: LocalModel): void => {
-      result = task(model)
+      result = isBackground ? task(model) : this.#runForeground(key, () => task(model))
     }
-    await this.#queue.wait({ key, run }, signal)
+    await this.#queue.wait({ key, isBackground, run }, signal)
     return result
+  }
+
+  async #runForeground<T>(key: string, task: () => Promise<T>): Promise<T> {
+    const use = this.#foreground.get(key) ?? { calls: 0, endedAt: 0 }
+    this.#foreground.set(key, use)
+    use.calls++
+    try {
+      return await task()
+    } finally {
+      use.calls--
+      use.endedAt = performance.now()
+    }
   }
 
   close(): void {
@@ -74,15 +93,17 @@ export class LoadedModels {
   }
 
   /**
-   * Admits calls in order of arrival. A call whose model is already loaded overtakes calls that wait for
-   * room.
+   * Admits calls in order of arrival, background calls last. A call whose model is already loaded overtakes calls
+   * that wait for room.
    */
-  #select(waiting: readonly QueuedUse[]): QueuedUse | undefined {
+  #select(all: readonly QueuedUse[]): QueuedUse | undefined {
     clearTimeout(this.#pumpTimer)
+    const waiting = all.toSorted((a, b) => Number(a.isBackground) - Number(b.isBackground))
     const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
     if (admissible) return admissible
-    if (waiting.some(({ key }) => !this.#models.has(key))) {
-      this.#evicting ??= this.#findEvictable()
+    const next = waiting.find(({ key }) => !this.#models.has(key))
+    if (next) {
+      this.#evicting ??= this.#findEvictable(next)
       if (this.#evicting?.isBusy === false) void this.#evicting.release()
       return undefined
     }
@@ -106,22 +127,33 @@ export class LoadedModels {
   }
 
   /**
-   * Prefers idle models, then the least recently used model. Returns `undefined` if that one must still serve.
-   * Until then, its calls are admitted. No model with more recent calls is evicted in its place.
+   * Prefers models without foreground calls for a background call, then idle models, then the least recently used
+   * model. Returns `undefined` if that one must still serve. Until then, its calls are admitted. No model with more
+   * recent calls is evicted in its place.
    */
-  #findEvictable(): LocalModel | undefined {
+  #findEvictable({ isBackground }: QueuedUse): LocalModel | undefined {
+    const keptMsOf = (model: LocalModel): number => (isBackground ? this.#keptMs(model) : 0)
     const byLeastUseful = (a: LocalModel, b: LocalModel): number =>
-      Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt
+      keptMsOf(a) - keptMsOf(b) || Number(a.isBusy) - Number(b.isBusy) || a.lastUsedAt - b.lastUsedAt
     const [model] = [...this.#models.values()].sort(byLeastUseful)
-    const delayMs = model?.evictionDelayMs ?? 0
+    const delayMs = model ? Math.max(model.evictionDelayMs, keptMsOf(model)) : 0
     if (delayMs <= 0) return model
     this.#pumpTimer = setTimeout(() => this.#queue.pump(), Math.ceil(delayMs))
     return undefined
   }
 
+  /** How long the model stays for foreground calls, in ms. */
+  #keptMs({ key }: LocalModel): number {
+    const use = this.#foreground.get(key)
+    if (!use) return 0
+    if (use.calls > 0) return keptForForegroundMs
+    return Math.max(0, use.endedAt + keptForForegroundMs - performance.now())
+  }
+
   #onModelIdle(model: LocalModel): void {
     if (!model.isBusy && !model.isLoaded && this.#models.get(model.key) === model) {
       this.#models.delete(model.key)
+      this.#foreground.delete(model.key)
       if (this.#evicting === model) this.#evicting = undefined
     }
     this.#queue.pump()
