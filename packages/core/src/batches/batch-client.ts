@@ -69,7 +69,11 @@ export function createBatchClient(
       },
       get: async (id) => (await open()).files.get(id, scope.tenant),
       list: async (query) => (await open()).files.list(scope.tenant, query),
-      delete: async (id) => (await open()).files.delete(id, scope.tenant),
+      delete: async (id) => {
+        const opened = await open()
+        await opened.files.delete(id, scope.tenant)
+        opened.wake()
+      },
       read: async (id) => {
         const opened = await open()
         const file = await opened.files.get(id, scope.tenant)

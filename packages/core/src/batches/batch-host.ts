@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import type { Caller } from '../accounts/auth/caller.ts'
 import type { DataDeletion, DeletedCounts, TenantData } from '../accounts/tenants/tenant-data.ts'
-import { invalidRequest } from '../errors.ts'
+import { invalidRequest, LlmError } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
 import type { BatchActions } from './batch-actions.ts'
 import { createBatchClient } from './batch-client.ts'
@@ -50,8 +50,9 @@ export class BatchHost implements TenantData {
   }
 
   #open(): Promise<OpenedBatches> {
-    if (this.#opened) return this.#opened
+    if (this.#opened && !this.#isClosed) return this.#opened
     const opened = this.#openDatabase().then(this.#parts.openBatches)
+    if (this.#isClosed) return opened
     this.#opened = opened
     // The next call tries again, such as when the disk was full.
     opened.catch(() => {
@@ -62,8 +63,9 @@ export class BatchHost implements TenantData {
 
   async #openDatabase(): Promise<Database> {
     const { database, path, openDatabase } = this.#parts
+    if (this.#isClosed) throw new LlmError('overloaded', 'The server is closing.', { retryAfterMs: 1_000 })
     if (path === undefined) {
-      if (database && !this.#isClosed) return database
+      if (database) return database
       throw databaseRequired()
     }
     this.#own ??= await openDatabase(path)

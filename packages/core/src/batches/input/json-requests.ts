@@ -43,6 +43,7 @@ class RequestsParser {
   readonly #tokenizer = new Tokenizer()
   readonly #values = new TokenParser({ paths: ['$.requests', '$.requests.*'], keepStack: false })
   #depth = 0
+  #hasTokens = false
   #isObject = false
   #hasList = false
   #entries: unknown[] = []
@@ -50,6 +51,7 @@ class RequestsParser {
   constructor() {
     this.#tokenizer.onToken = (token) => {
       const { token: type } = token
+      this.#hasTokens = true
       if (type === TokenType.LEFT_BRACE || type === TokenType.LEFT_BRACKET) {
         if (this.#depth === 0) this.#isObject = type === TokenType.LEFT_BRACE
         if (++this.#depth > maxDepth) throw tooDeep()
@@ -79,7 +81,7 @@ class RequestsParser {
   end(): void {
     this.#run(() => {
       if (!this.#tokenizer.isEnded) this.#tokenizer.end()
-      if (this.#depth > 0) throw new Error('The JSON text is incomplete.')
+      if (this.#depth > 0 || !this.#hasTokens) throw new Error('The JSON text is incomplete.')
     })
     if (!this.#isObject) throw invalidRequest('The request body has to be a JSON object.', { issue: 'type' })
     if (!this.#hasList)

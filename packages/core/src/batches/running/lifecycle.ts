@@ -29,8 +29,8 @@ export class Lifecycle {
   }
 
   /**
-   * Does what is due in seconds: ends the items of canceled and expired batches, and deletes hidden ones. Returns whether
-   * there are batches that have not ended.
+   * Does what is due in seconds: ends the items of canceled and expired batches, and deletes hidden batches and files.
+   * Returns whether there are batches that have not ended.
    */
   async runOften(): Promise<boolean> {
     const { clock, database } = this.#parts
@@ -42,12 +42,13 @@ export class Lifecycle {
     )
     const open = due.filter(({ status }) => status !== 'hidden')
     for (const { id, status } of due) if (status === 'hidden') await this.#deleteHidden(id)
+    await this.#deleteHiddenFiles()
     for (const batch of open) if (batch.status === 'canceling') await this.#endItems(batch, 'canceled')
     await this.#expire(open)
     return open.length > 0
   }
 
-  /** Does what is due in hours: deletes old results and files. */
+  /** Does what is due in hours: deletes old results, and hides old files. */
   async runSeldom(): Promise<void> {
     const { clock, database } = this.#parts
     const horizonOf = await observeClock(database, clock())
@@ -70,7 +71,6 @@ export class Lifecycle {
         await database.query(`UPDATE modelmount_files SET status = 'hidden', worker = NULL WHERE id = ?`, [
           id,
         ])
-    await this.#deleteHiddenFiles()
   }
 
   /** Deletes the content of files that are deleted, expired, or whose upload has ended before its end. */

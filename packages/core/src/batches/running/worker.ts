@@ -54,6 +54,8 @@ export class BatchWorker {
       .catch(this.#parts.onError)
       .finally(() => {
         this.#filling = undefined
+        // Called after the last round had begun.
+        if (this.#isFillDue) void this.fill()
       })
     return this.#filling
   }
@@ -121,7 +123,15 @@ export class BatchWorker {
       if (retry) return queue.release([claimed], retry)
       result = { outcome: 'errored', line: api.renderError(item, batch.endpoint, error) }
     }
-    await this.#store(item, result)
+    try {
+      await this.#store(item, result)
+    } catch (cause) {
+      const error = LlmError.from(cause)
+      if (error.code === 'unavailable') throw cause
+      // A result that cannot be stored or charged would fail again.
+      await this.#store(item, { outcome: 'errored', line: api.renderError(item, batch.endpoint, error) })
+      this.#parts.onError(cause)
+    }
   }
 
   async #run(batch: ActiveBatch, item: BatchItem): Promise<ItemResult> {
@@ -147,13 +157,12 @@ export class BatchWorker {
       try {
         return await queue.finish(item, result)
       } catch (cause) {
-        const isLast = attempt === storeAttempts || this.#closing.signal.aborted
+        const isUnavailable = LlmError.is(cause) && cause.code === 'unavailable'
+        if (isUnavailable && attempt < storeAttempts && !this.#closing.signal.aborted) continue
+        await result.charge?.discard()
         // Another process, or a later start, runs the item again.
-        if (isLast || !LlmError.is(cause) || cause.code !== 'unavailable') {
-          await result.charge?.discard()
-          await queue.release([item], { delayMs: retryAfterMs }).catch(onError)
-          throw cause
-        }
+        if (isUnavailable) await queue.release([item], { delayMs: retryAfterMs }).catch(onError)
+        throw cause
       }
   }
 

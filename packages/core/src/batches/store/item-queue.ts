@@ -127,7 +127,8 @@ export class ItemQueue {
     const file = outcome === 'succeeded' ? 'output_bytes' : 'error_bytes'
     const [row] = await queries.query<Pick<BatchRow, 'remaining'>>(
       `UPDATE modelmount_batches SET remaining = remaining - 1, ${outcome} = ${outcome} + 1,
-         ${file} = ${file} + ?, bytes = bytes + ? WHERE id = ? RETURNING remaining`,
+         ${file} = ${file} + ?, bytes = bytes + ?
+       WHERE id = ? AND status IN ('in_progress', 'canceling') RETURNING remaining`,
       [lineBytes, lineBytes - bytes, batch],
     )
     const stored = await queries.query(

@@ -75,7 +75,7 @@ export class ItemWriter {
 }
 
 /** One statement writes them: 6 parameters each, and SQLite allows 32,766. */
-const maxBufferedItems = 500
+const maxBufferedItems = 200
 /** Bounds the time for which one transaction keeps others from writing. */
 const maxBufferedBytes = 512 * 1024
 
