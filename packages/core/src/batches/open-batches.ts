@@ -128,6 +128,7 @@ export class OpenedBatches {
       } catch (cause) {
         // If this fails, too, the batch is deleted when the lease has expired.
         await this.store.hide(id).catch(() => {})
+        this.wake()
         throw cause
       }
     })

@@ -36,7 +36,8 @@ export interface Database extends Queries {
   readonly clock: string
   /**
    * SQL at the end of a `SELECT` that several transactions use to take different rows: it locks the rows, and leaves
-   * out those that others have locked. Empty in SQLite, whose writes run one after the other.
+   * out those that others have locked. Empty in SQLite, whose writes run one after the other. In PostgreSQL, a subquery
+   * with it may run several times, except in `WITH … AS MATERIALIZED`.
    */
   readonly skipLocked: string
   /**

@@ -59,9 +59,11 @@ export class FileReader {
   async #claim(): Promise<BatchRow | undefined> {
     const { clock, database, lease } = this.#parts
     const [row] = await database.query<BatchRow>(
-      `UPDATE modelmount_batches SET worker = ?, total = 0, remaining = 0, bytes = 0 WHERE id IN
+      `WITH next_batch AS MATERIALIZED
          (SELECT id FROM modelmount_batches WHERE status = 'validating' AND ${isFree('worker', clock())}
-          ORDER BY created_at LIMIT 1 ${database.skipLocked}) RETURNING ${batchColumns}`,
+          ORDER BY created_at LIMIT 1 ${database.skipLocked})
+       UPDATE modelmount_batches SET worker = ?, total = 0, remaining = 0, bytes = 0
+       WHERE id IN (SELECT id FROM next_batch) RETURNING ${batchColumns}`,
       [lease.id],
     )
     return row

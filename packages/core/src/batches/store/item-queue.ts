@@ -42,12 +42,14 @@ export class ItemQueue {
    */
   async claim(batch: string, count: number): Promise<readonly ClaimedItem[]> {
     const rows = await this.#database.query<{ number: number; model: string; prefix: string }>(
-      `UPDATE modelmount_batch_items SET status = 'running', worker = ? WHERE batch = ? AND number IN
+      // Without MATERIALIZED, PostgreSQL may select again for each row, and take more items.
+      `WITH next_items AS MATERIALIZED
          (SELECT number FROM modelmount_batch_items
           WHERE batch = ? AND status = 'pending' AND not_before <= ${this.#clock()}
           ORDER BY model, prefix, number LIMIT ? ${this.#database.skipLocked})
-       RETURNING number, model, prefix`,
-      [this.#worker, batch, batch, count],
+       UPDATE modelmount_batch_items SET status = 'running', worker = ?
+       WHERE batch = ? AND number IN (SELECT number FROM next_items) RETURNING number, model, prefix`,
+      [batch, count, this.#worker, batch],
     )
     return rows
       .toSorted((a, b) => compare(a.model, b.model) || compare(a.prefix, b.prefix) || a.number - b.number)
