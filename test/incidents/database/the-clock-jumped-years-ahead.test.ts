@@ -6,9 +6,15 @@ import { Tenants } from '../../../packages/core/src/accounts/tenants/tenants.ts'
 import { UsageData } from '../../../packages/core/src/accounts/tenants/usage-data.ts'
 import { Ledger, openLedger } from '../../../packages/core/src/accounts/usage/ledger.ts'
 import { observeClock } from '../../../packages/core/src/accounts/usage/retention-clock.ts'
+import { BatchApis } from '../../../packages/core/src/batches/batch-apis.ts'
+import { Lifecycle } from '../../../packages/core/src/batches/running/lifecycle.ts'
+import { BatchStore } from '../../../packages/core/src/batches/store/batch-store.ts'
+import { createLlm } from '../../../packages/core/src/create-llm.ts'
+import { batchApis } from '../../../packages/core/src/dialects/batch-apis.ts'
 import { uncached } from '../../../packages/core/src/engine/events.ts'
 import type { Database } from '../../../packages/core/src/storage/database.ts'
 import { openDatabase } from '../../../packages/core/src/storage/open.ts'
+import { scriptedEngine } from '../../../packages/core/src/testing/scripted-engine.ts'
 import { databases } from '../../support/databases.ts'
 
 const dayMs = 86_400_000
@@ -171,6 +177,24 @@ describe.each(databases())('in $name', ({ fresh }) => {
 
     expect((await ledger.calls()).map(({ id }) => id)).toEqual(['later'])
     expect(errors).toEqual([])
+  })
+
+  test('no batch expires', async () => {
+    const llm = await createLlm({
+      ...{ database: location, engine: scriptedEngine('one'), models: [] },
+      batches: { run: false },
+    })
+    onTestFinished(() => llm.close())
+    const params = { model: 'tiny', max_tokens: 5, messages: [{ role: 'user', content: 'Hello' }] }
+    const { id } = await llm.batches.create([{ custom_id: 'a', params }])
+    const wrong = { database: ahead(tenYears), clock: () => ahead(tenYears).clock }
+    const apis = new BatchApis(async () => batchApis)
+    const lifecycle = new Lifecycle(wrong, new BatchStore(wrong), apis, { retentionMs: dayMs })
+
+    await lifecycle.runOften()
+    await lifecycle.runSeldom()
+
+    expect(await llm.batches.get(id)).toMatchObject({ status: 'in_progress', counts: { processing: 1 } })
   })
 
   test('the credit that a running call has reserved stays reserved', async () => {

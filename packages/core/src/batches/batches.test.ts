@@ -35,6 +35,30 @@ const outcomes = async (llm: Llm, { id }: Batch) =>
     (await collect(llm.batches.results(id))).map(({ customId, outcome }) => [customId, outcome]),
   )
 
+/** An engine whose answers wait until `open()`. */
+function gatedEngine() {
+  const scripted = scriptedEngine('one two three')
+  let open = (): void => {}
+  const gate = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  let inside = 0
+  const engine: Engine = {
+    ...scripted,
+    async *generate(request, call) {
+      inside++
+      await Promise.race([gate, new Promise((resolve) => call.signal.addEventListener('abort', resolve))])
+      if (call.signal.aborted) return
+      yield* scripted.generate(request, call)
+    },
+  }
+  return { engine, open, inside: () => inside }
+}
+
+async function untilInside(inside: () => number, count: number) {
+  while (inside() < count) await delay(5)
+}
+
 describe.each(databases())('batches in $name', ({ fresh }) => {
   async function open(options: LlmOptions = {}, database?: string) {
     const engine = options.engine ?? scriptedEngine('one two three')
@@ -203,30 +227,6 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
   })
 
   describe('while they run', () => {
-    /** An engine whose answers wait until `open()`. */
-    function gatedEngine() {
-      const scripted = scriptedEngine('one two three')
-      let open = (): void => {}
-      const gate = new Promise<void>((resolve) => {
-        open = resolve
-      })
-      let inside = 0
-      const engine: Engine = {
-        ...scripted,
-        async *generate(request, call) {
-          inside++
-          await Promise.race([gate, new Promise((resolve) => call.signal.addEventListener('abort', resolve))])
-          if (call.signal.aborted) return
-          yield* scripted.generate(request, call)
-        },
-      }
-      return { engine, open, inside: () => inside }
-    }
-
-    async function untilInside(inside: () => number, count: number) {
-      while (inside() < count) await delay(5)
-    }
-
     test('can be canceled: running requests end, and others do not run', async () => {
       const { engine, open: openGate, inside } = gatedEngine()
       const llm = await open({ engine, batches: { concurrency: 2 } })
@@ -367,6 +367,80 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
 
     expect(deleted).toMatchObject({ batches: 1, files: 0 })
     expect((await llm.batches.list()).batches.map(({ id }) => id)).toEqual([kept.id])
+  })
+
+  test.each([
+    [
+      '/v1/chat/completions',
+      { messages: [{ role: 'user', content: 'Hello' }] },
+      { object: 'chat.completion', choices: [{ message: { content: 'one two three' } }] },
+    ],
+    ['/v1/completions', { prompt: ['Hello', 'Hi'] }, { choices: [{ text: 'one two three' }, { index: 1 }] }],
+    [
+      '/v1/responses',
+      { input: 'Hello' },
+      { object: 'response', output: [{ content: [{ text: 'one two three' }] }] },
+    ],
+    ['/v1/embeddings', { input: ['Hello', 'Hi'] }, { data: [{ object: 'embedding' }, { index: 1 }] }],
+  ])('in the format of the OpenAI API run requests to %s', async (url, body, expected) => {
+    const llm = await open()
+    const line = (custom_id: string, more: object) => ({
+      ...{ custom_id, method: 'POST', url },
+      body: { model: 'tiny', ...body, ...more },
+    })
+
+    const batch = await ended(
+      llm,
+      await llm.batches.create([line('good \u0000 🦊', {}), line('bad', { model: 7 })], {
+        ...{ format: 'openai', endpoint: url, caller: ann, metadata: { night: '1' } },
+      }),
+    )
+
+    expect(batch).toMatchObject({
+      endpoint: url,
+      counts: { succeeded: 1, errored: 1 },
+      metadata: { night: '1' },
+    })
+    const [good, bad] = await collect(llm.batches.results(batch.id))
+    expect(good).toMatchObject({
+      customId: 'good \u0000 🦊',
+      line: {
+        id: expect.stringMatching(/^batch_req_/),
+        response: { status_code: 200, request_id: expect.stringMatching(/^req_/), body: expected },
+        error: null,
+      },
+    })
+    expect(bad?.line).toMatchObject({
+      response: { status_code: 400, body: { error: { param: 'model', type: 'invalid_request_error' } } },
+      error: null,
+    })
+    expect(await llm.usage.calls()).toMatchObject([{ isBatch: true, dialect: 'openai' }])
+    for (const [fileId, kind] of [
+      [batch.outputFileId, 'output'],
+      [batch.errorFileId, 'error'],
+    ]) {
+      const file = await llm.batches.files.get(fileId ?? '')
+      const content = (await collect(await llm.batches.files.read(file.id))).join('')
+      expect(file).toMatchObject({ purpose: 'batch_output', bytes: Buffer.byteLength(content) })
+      expect(content.trimEnd().split('\n')).toHaveLength(1)
+      expect(file.filename).toBe(`${batch.id}_${kind}.jsonl`)
+    }
+  })
+
+  test('of a deleted tenant end at once, and store and charge nothing', async () => {
+    const { engine, inside } = gatedEngine()
+    const llm = await open({ engine, batches: { concurrency: 2 } })
+    const created = await llm.batches.create(
+      ['a', 'b', 'c'].map((id) => ask(id)),
+      { caller: ann },
+    )
+    await untilInside(inside, 2)
+
+    expect(await llm.tenants.delete('acme')).toMatchObject({ endedCalls: 2, deleted: { batches: 1 } })
+
+    await expect(llm.batches.get(created.id)).rejects.toMatchObject({ code: 'not_found' })
+    expect(await llm.usage.calls()).toEqual([])
+    expect(inside()).toBe(2)
   })
 
   test('end with the error of a direct call when the key that created them is revoked', async () => {
