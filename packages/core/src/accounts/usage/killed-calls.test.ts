@@ -100,6 +100,22 @@ describe.each(databases())('in $name', ({ fresh }) => {
     expect(await stored()).toEqual([])
   })
 
+  test('an item of a batch whose process is killed before its result is stored costs nothing', async () => {
+    const killed = await openKilled()
+    const item = { ...call(payer), isBatch: true }
+    const reservation = await killed.reserve(item, { inputTokens: 10, outputTokens: 20 })
+    reservation.defer({ usage: used(20), status: 'ended', durationMs: 5 })
+    // The timer renews the leases while the result is rendered and stored.
+    await killed.renew()
+
+    clock.at += leaseMs
+    const restarted = await restart()
+
+    expect(await restarted.calls()).toEqual([])
+    expect(await spent()).toBe(0)
+    expect(await stored()).toEqual([])
+  })
+
   test('the reader waits for a note only when it is more than 64 tokens behind', async () => {
     const ledger = await openKilled()
     const running = ledger.openPostpaid(call(ann))

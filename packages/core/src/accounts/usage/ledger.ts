@@ -318,7 +318,7 @@ export class Ledger {
       defer: (outcome) => {
         if (!isOpen) return undefined
         isOpen = false
-        charge.settle(outcome.usage)
+        // Without a note: if this process is killed before the result is stored, another one runs the item again.
         return this.#deferCharge({ ...call, charge, outcome })
       },
     }
