@@ -12,12 +12,14 @@ interface CalledUrl {
 /** Returns undefined if the host is missing or invalid, since a client can send any text as its host. */
 export function toBaseUrl({ protocol, host, originalPath, path }: CalledUrl): string | undefined {
   const prefix = originalPath.endsWith(path) ? originalPath.slice(0, -path.length) : ''
-  if (host === undefined || !URL.canParse(`${protocol}://${host}`)) return undefined
-  const { origin, host: parsedHost, pathname } = new URL(`${protocol}://${host}`)
   // A user name, a path or a query in the header would become a part of the URL.
-  const isHost = pathname === '/' && parsedHost.length > 0 && host.toLowerCase().startsWith(parsedHost)
-  return isHost ? `${origin}${prefix}` : undefined
+  if (host === undefined || !hostPattern.test(host)) return undefined
+  const url = `${protocol}://${host}`
+  return URL.canParse(url) ? `${new URL(url).origin}${prefix}` : undefined
 }
+
+/** A name, an IPv4 address or an IPv6 address in brackets, and a port. */
+const hostPattern = /^([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/i
 
 /** Removes a slash at the end. Throws a `TypeError` for anything but a URL of HTTP or HTTPS. */
 export function checkPublicUrl(publicUrl: string | undefined): string | undefined {

@@ -56,8 +56,8 @@ const maxFiles = 10_000
 
 const FileFields = z.object({
   purpose: z.literal('batch', { error: "only 'batch' is supported." }),
-  anchor: z.literal('created_at', { error: "expected 'created_at'." }).optional(),
-  seconds: z
+  'expires_after[anchor]': z.literal('created_at', { error: "expected 'created_at'." }).optional(),
+  'expires_after[seconds]': z
     .string()
     .transform((text) => (/^\d+$/.test(text) ? Number(text) : Number.NaN))
     .pipe(integerFrom(3_600, 2_592_000))
@@ -65,15 +65,8 @@ const FileFields = z.object({
 })
 
 function toNewFile(filename: string, fields: ReadonlyMap<string, string>) {
-  const { purpose, seconds } = parse(
-    FileFields,
-    {
-      purpose: fields.get('purpose'),
-      anchor: fields.get('expires_after[anchor]'),
-      seconds: fields.get('expires_after[seconds]'),
-    },
-    formatIssue,
-  )
+  const form = parse(FileFields, Object.fromEntries(fields), formatIssue)
+  const { purpose, 'expires_after[seconds]': seconds } = form
   return { purpose, filename, ...(seconds !== undefined && { expiresAfterMs: seconds * 1_000 }) }
 }
 

@@ -27,8 +27,10 @@ export async function readUpload<Stored>(
   whenComplete.catch(() => {}) // `store` may have failed before it waits.
   form.on('field', (name, value) => fields.set(name, value))
   form.on('file', (name, content, { filename = 'file.jsonl' }) => {
+    // Without a listener, the error of an incomplete form would end the app if it comes before `store` reads the content.
+    content.on('error', () => {})
     if (name !== 'file' || stored) return void content.resume()
-    stored = store({ filename, content, whenComplete })
+    stored = store({ filename, content: withFormErrors(content), whenComplete })
     // The rest of the form is not read then.
     stored.catch(() => failed.abort())
   })
@@ -36,7 +38,7 @@ export async function readUpload<Stored>(
     await pipeline(Readable.from(request.bytes(), { objectMode: false }), form, { signal: failed.signal })
     resolve(fields)
   } catch (cause) {
-    const error = LlmError.is(cause) ? cause : invalidForm(cause)
+    const error = toFormError(cause)
     reject(error)
     // If storing has failed, that is the reason.
     await stored
@@ -61,6 +63,14 @@ async function openForm(contentType: string | undefined) {
   }
 }
 
+async function* withFormErrors(content: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content
+  } catch (cause) {
+    throw toFormError(cause)
+  }
+}
+
 /** The file itself is limited where it is stored. */
 const limits = { files: 1, fields: 16, fieldNameSize: 100, fieldSize: 1_024, parts: 20 }
 
@@ -78,5 +88,8 @@ function withResolvers<Value>() {
 const fileMissing = (): LlmError =>
   invalidRequest("Missing required parameter: 'file'.", { param: 'file', issue: 'missing' })
 
-const invalidForm = (cause: unknown): LlmError =>
-  new LlmError('invalid_request', 'The form is incomplete or invalid.', {}, { cause })
+/** The body itself fails with an `LlmError`, such as of a client that has disconnected. */
+const toFormError = (cause: unknown): LlmError =>
+  LlmError.is(cause)
+    ? cause
+    : new LlmError('invalid_request', 'The form is incomplete or invalid.', {}, { cause })
