@@ -5,6 +5,7 @@ import { LlmError } from '@modelmount/core'
 import { type Engine, toTemplateMessages, uncached } from '@modelmount/core/engine'
 import { readEvents, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
+import { batches } from './anthropic-batches.ts'
 import { caching } from './anthropic-cache.ts'
 import {
   ask,
@@ -88,6 +89,7 @@ const unknown = (name: string): LlmError =>
 
 export const checks = {
   ...caching,
+  ...batches,
   ...limitsOf('anthropic'),
   'anthropic:auth:any-key-is-accepted': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))

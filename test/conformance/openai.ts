@@ -21,6 +21,8 @@ import {
   soon,
 } from './calls.ts'
 import { limitsOf } from './limits.ts'
+import { batches } from './openai-batches.ts'
+import { files } from './openai-files.ts'
 import { output } from './openai-output.ts'
 import { responses } from './openai-responses.ts'
 import { texts } from './openai-texts.ts'
@@ -32,6 +34,8 @@ export const checks = {
   ...limitsOf('openai'),
   ...texts,
   ...responses,
+  ...files,
+  ...batches,
 
   'openai:auth:any-key-is-accepted': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))

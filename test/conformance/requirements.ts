@@ -24,6 +24,8 @@ const responseObject = 'OpenAI API reference, Responses, The response object'
 const responseStream = 'OpenAI API reference, Responses, Streaming events'
 const vectors = 'OpenAI API reference, Embeddings, Create embeddings'
 const models = 'OpenAI API reference, Models'
+const files = 'OpenAI API reference, Files'
+const batch = 'OpenAI API reference, Batch'
 const deepSeek = 'DeepSeek API docs, Reasoning model'
 const rateLimits = 'OpenAI guides, Rate limits'
 
@@ -43,6 +45,7 @@ const anthropicFormats = 'Anthropic guides, Structured outputs'
 const anthropicCaching = 'Anthropic guides, Prompt caching'
 const anthropicCount = 'Anthropic API reference, Messages, Count tokens in a Message'
 const anthropicModels = 'Anthropic API reference, Models'
+const anthropicBatches = 'Anthropic API reference, Message Batches'
 const claudeCode = 'Claude Code docs, LLM gateway configuration'
 
 const ollamaGenerate = 'Ollama API reference, Generate a response'
@@ -658,6 +661,106 @@ export const requirements = {
     source: models,
     behavior: 'An unknown id, with its slash encoded or not, gets a 404 with the code `model_not_found`.',
   },
+  'openai:transport:upload-roundtrip': {
+    source: files,
+    behavior: 'A file is uploaded, listed, read with identical bytes and deleted. Then it gets a 404.',
+  },
+  'openai:transport:upload-client-disconnects': {
+    source: files,
+    behavior: 'A client that disconnects during an upload leaves no visible file.',
+  },
+  'openai:transport:upload-too-large': {
+    source: files,
+    behavior: 'A file over `batches.maxBatchBytes` gets a 413, and no file is visible.',
+  },
+  'openai:transport:upload-incomplete-form': {
+    source: files,
+    behavior: 'A form without its end gets a 400, and no file is visible.',
+  },
+  'openai:transport:upload-parsed-body': {
+    source: files,
+    behavior: 'An upload that an earlier body parser has read gets a 400 with instructions.',
+  },
+  'openai:transport:upload-unknown-ids': {
+    source: files,
+    behavior: 'Unknown ids, also with SQL or path characters, get a 404 on every route of a file.',
+  },
+  'openai:files:form-fields': {
+    source: files,
+    behavior: 'The fields of the form may come in any order. An invalid one gets a 400 that names it.',
+  },
+  'openai:files:not-a-form': {
+    source: files,
+    behavior: 'A body that is not a form gets a 400.',
+  },
+  'openai:files:names': {
+    source: files,
+    behavior: 'File names cannot change the headers of a download.',
+  },
+  'openai:files:pages': {
+    source: files,
+    behavior: 'Files are listed in either order, in pages, and by purpose.',
+  },
+  'openai:files:space': {
+    source: files,
+    behavior: 'A tenant over `batches.maxBytesPerTenant` gets a 429 until it deletes a file.',
+  },
+  'openai:files:empty': {
+    source: files,
+    behavior: 'An empty file can be stored and read.',
+  },
+  'openai:transport:batch-lifecycle': {
+    source: batch,
+    behavior: 'A batch with an invalid request is completed, with an output file and an error file.',
+  },
+  'openai:transport:batch-cancel-without-body': {
+    source: batch,
+    behavior: 'Canceling needs no body. Finished requests stay in the output file.',
+  },
+  'openai:transport:batch-unknown-ids': {
+    source: batch,
+    behavior: 'Unknown ids, also with SQL or path characters, get a 404.',
+  },
+  'openai:batches:invalid-files': {
+    source: batch,
+    behavior: 'A batch whose file is invalid fails, and its errors name the lines.',
+  },
+  'openai:batches:files-with-odd-lines': {
+    source: batch,
+    behavior: 'Blank lines, a byte order mark and a missing last line break are accepted.',
+  },
+  'openai:batches:failed-requests': {
+    source: batch,
+    behavior: 'Requests that fail are in the error file, with the status of a direct call.',
+  },
+  'openai:batches:endpoints': {
+    source: batch,
+    behavior: 'Batches for completions, embeddings and responses run.',
+  },
+  'openai:batches:invalid-requests': {
+    source: batch,
+    behavior: 'An invalid field gets a 400 that names it, and no batch is created.',
+  },
+  'openai:batches:result-file-as-input': {
+    source: batch,
+    behavior: 'The result file of a batch cannot be the input of another one.',
+  },
+  'openai:batches:too-many-requests': {
+    source: batch,
+    behavior: 'A batch whose file has more requests than `batches.maxRequests` fails.',
+  },
+  'openai:batches:owners': {
+    source: batch,
+    behavior: 'Batches and files of another tenant get a 404, and are not listed.',
+  },
+  'openai:batches:pages': {
+    source: batch,
+    behavior: 'Batches are listed newest first, in pages.',
+  },
+  'openai:batches:interactive-calls': {
+    source: batch,
+    behavior: 'A call is answered while a batch runs.',
+  },
   'anthropic:auth:any-key-is-accepted': {
     source: anthropicOverview,
     behavior: 'With `auth: anonymous`, any key is accepted, as `x-api-key`, as a bearer token, or both.',
@@ -1108,6 +1211,78 @@ export const requirements = {
   'anthropic:models:retrieve-unknown': {
     source: anthropicModels,
     behavior: 'An unknown model gets a 404 with the message `model: <id>`, including slashes.',
+  },
+  'anthropic:transport:batch-lifecycle': {
+    source: anthropicBatches,
+    behavior: 'A message batch is created, polled to its end, read and deleted. Then it gets a 404.',
+  },
+  'anthropic:transport:batch-cancel-without-body': {
+    source: anthropicBatches,
+    behavior: 'Canceling needs no body and no content type. Canceling again changes nothing.',
+  },
+  'anthropic:transport:batch-results-are-lines': {
+    source: anthropicBatches,
+    behavior: 'The results are streamed as JSON lines without a blank line, each item once.',
+  },
+  'anthropic:transport:batch-parsed-body': {
+    source: anthropicBatches,
+    behavior: 'A message batch can be created from a body that an earlier body parser has read.',
+  },
+  'anthropic:transport:batch-large-body': {
+    source: anthropicBatches,
+    behavior: 'The body of a message batch may be larger than the limit of other bodies.',
+  },
+  'anthropic:transport:batch-too-large-body': {
+    source: anthropicBatches,
+    behavior: 'A body over `batches.maxBatchBytes` gets a 413, and no batch is created.',
+  },
+  'anthropic:transport:batch-client-disconnects': {
+    source: anthropicBatches,
+    behavior: 'A client that disconnects before its body is complete creates no batch.',
+  },
+  'anthropic:transport:batch-unknown-ids': {
+    source: anthropicBatches,
+    behavior: 'Unknown ids, also with SQL or path characters, get a 404 on every route of a batch.',
+  },
+  'anthropic:batches:counts': {
+    source: anthropicBatches,
+    behavior: 'The counts of an ended batch are those of its results, and errors are nested twice.',
+  },
+  'anthropic:batches:errors-of-a-direct-call': {
+    source: anthropicBatches,
+    behavior: 'An invalid item ends errored, with the error of the same direct call.',
+  },
+  'anthropic:batches:stream-is-rejected': {
+    source: anthropicBatches,
+    behavior: 'An item with `stream: true` ends errored, and the other items succeed.',
+  },
+  'anthropic:batches:delete-and-results-before-the-end': {
+    source: anthropicBatches,
+    behavior: 'Deleting a batch and reading its results before its end get a 400.',
+  },
+  'anthropic:batches:owners': {
+    source: anthropicBatches,
+    behavior: 'A batch of another tenant gets a 404 on every route, and is not listed.',
+  },
+  'anthropic:batches:pages': {
+    source: anthropicBatches,
+    behavior: 'Batches are listed newest first, in pages in both directions.',
+  },
+  'anthropic:batches:restart': {
+    source: anthropicBatches,
+    behavior: 'A batch continues after a restart of the server, and each item has one result.',
+  },
+  'anthropic:batches:interactive-calls': {
+    source: anthropicBatches,
+    behavior: 'A call is answered while a batch runs.',
+  },
+  'anthropic:batches:limits': {
+    source: anthropicBatches,
+    behavior: 'A batch beyond `batches.maxQueuedRequests` gets a 429 with `retry-after`.',
+  },
+  'anthropic:batches:without-database': {
+    source: anthropicBatches,
+    behavior: 'Without a database, the routes of batches get a 400 that names the option.',
   },
   'ollama:home:text': {
     source: ollamaRoutes,

@@ -8,6 +8,7 @@ import { listen } from '../support/listen.ts'
 import { runLog } from '../support/run-log.ts'
 import { checks as anthropic } from './anthropic.ts'
 import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
+import { batchesBadInput } from './anthropic-batches.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
 import { faults } from './faults.ts'
 import { manners } from './manners.ts'
@@ -18,7 +19,13 @@ import { checks as openai } from './openai.ts'
 import { type RequirementId, requirements } from './requirements.ts'
 
 const checks = { ...openai, ...anthropic, ...ollama }
-const badInput = { ...openaiBadInput, ...anthropicBadInput, ...ollamaBadInput, ...badNamesAndBodies }
+const badInput = {
+  ...openaiBadInput,
+  ...anthropicBadInput,
+  ...batchesBadInput,
+  ...ollamaBadInput,
+  ...badNamesAndBodies,
+}
 
 /** Creates a handler for Node's own server. The handler must answer unknown paths itself. */
 export type Mount = (llm: Llm, caller?: WhoCalls) => RequestListener
@@ -32,12 +39,14 @@ export type Serve = (engine: Engine, given?: Given) => Promise<string>
 /** Starts a server like `Serve`, and resolves with the objects of the host app. */
 export type Start = (engine: Engine, given?: Given) => Promise<Started>
 
-export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes'> {
+export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes' | 'batches'> {
   readonly inFront?: InFront
   /** Model folder. The built-in model is always present. @default an empty folder */
   readonly models?: string
-  /** Requires API keys. The database is new and in memory. */
+  /** Requires API keys. */
   readonly keys?: boolean
+  /** @default with `keys` or `batches`, a new one in memory */
+  readonly database?: string
   /** Authenticates with `auth: 'host'`. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
 }
@@ -76,13 +85,16 @@ export function conformanceSuite(
 
     const start: Start = async (engine, given = {}) => {
       const { inFront = nothing, models = noModels, keys = false, caller, maxQueued, prices, scopes } = given
+      const { batches, database = keys || batches ? ':memory:' : undefined } = given
       const llm = await createLlm({
         engine,
         models,
         maxQueued,
         prices,
         scopes,
-        ...(keys ? { auth: 'keys', database: ':memory:' } : { auth: caller ? 'host' : 'anonymous' }),
+        batches,
+        database,
+        auth: keys ? 'keys' : caller ? 'host' : 'anonymous',
         logger: runLog,
         // No test may reach a registry on the internet.
         store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
