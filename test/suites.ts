@@ -64,6 +64,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'split characters of a real model',
   ],
+  'test/incidents/tenants/a-batch-slowed-every-chat.test.ts': [
+    '.ci/run',
+    'measured: first tokens beside a batch of 1,000 items',
+  ],
   'test/incidents/tenants/one-tenant-kept-all-sequences.test.ts': [
     '.ci/run',
     'measured: seconds of endless answers',
@@ -73,6 +77,8 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/registry/*.test.ts': ['.ci/run', 'transfers with a real registry'],
   'test/robustness/*.test.ts': ['.ci/run', 'measured: clients that misbehave, missing weights'],
   'test/store/*.test.ts': ['.ci/run', 'several processes and full disks'],
+  'test/batches/kills-in-postgres.test.ts': ['.ci/run', 'kills during batches, a sample'],
+  'test/batches/kills-in-sqlite.test.ts': ['.ci/run', 'kills during batches, a sample'],
   'test/usage/kills-in-postgres.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
   'test/usage/kills-in-sqlite.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
   'test/usage/spending.test.ts': ['.ci/run', 'spending across processes and databases'],
@@ -136,7 +142,14 @@ export const ciSuites: readonly string[] = Object.entries(suites).flatMap(([file
 
 interface LongSuite {
   /** Argument of `npm run test:long -- <part>`. */
-  readonly part: 'kills' | 'kills-in-sqlite' | 'kills-in-postgres' | 'random' | 'storms'
+  readonly part:
+    | 'kills'
+    | 'kills-in-sqlite'
+    | 'kills-in-postgres'
+    | 'batches-in-sqlite'
+    | 'batches-in-postgres'
+    | 'random'
+    | 'storms'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -193,6 +206,21 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries: '500 kills of an app or its model process during streams',
     sample: '15',
   },
+  'test/batches/kills-in-sqlite.test.ts': {
+    part: 'batches-in-sqlite',
+    tries: '60 kills of an app or its model process during batches of 1,000 items',
+    sample: '6 during 60 items',
+  },
+  'test/batches/kills-in-postgres.test.ts': {
+    part: 'batches-in-postgres',
+    tries: '60 kills of one of three apps or their model process during batches of 1,000 items',
+    sample: '6 during 60 items',
+  },
+  'test/incidents/process/a-restart-billed-a-batch-twice.test.ts': {
+    part: 'batches-in-sqlite',
+    tries: '50 kills of an app during batches of 500 items',
+    sample: '4 during 40 items',
+  },
   'test/registry/kills.test.ts': {
     part: 'kills',
     tries: '10 kills of a pull of 500 MB',
@@ -222,6 +250,9 @@ export const aloneSuites: readonly string[] = [
   ].map((name) => `test/local-engine/${name}.test.ts`),
   'test/usage/kills-in-sqlite.test.ts',
   'test/usage/kills-in-postgres.test.ts',
+  'test/batches/kills-in-sqlite.test.ts',
+  'test/batches/kills-in-postgres.test.ts',
+  'test/incidents/tenants/a-batch-slowed-every-chat.test.ts',
 ]
 
 /**

@@ -12,7 +12,7 @@ export interface Incident {
 export type Answer =
   | { readonly tests: readonly Proof[] }
   /** The capability that brings the test, since only this capability makes the incident possible. */
-  | { readonly due: 'message batches' | 'console' }
+  | { readonly due: 'console' }
 
 /** A test file, from the root of the repository, and the title of one of its tests, with its placeholders. */
 export type Proof = readonly [file: string, title: string]
@@ -348,7 +348,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'the total size of requests is bounded, and a failed call frees its share',
     ],
   ),
-  'C-7': due('Batches made other calls slow, and were removed.', 'message batches'),
+  'C-7': tested('Batches made other calls slow, and were removed.', [
+    'test/incidents/tenants/a-batch-slowed-every-chat.test.ts',
+    'beside a batch of … items, all chats are answered, their first tokens come soon, and the batch waits for them',
+  ]),
   'C-8': tested(
     'Clients that read or write slowly took all connections and memory.',
     [
@@ -584,7 +587,17 @@ export const incidents: Readonly<Record<string, Incident>> = {
     'test/incidents/tenants/quotas-went-below-zero.test.ts',
     'in any order of reservations and settlements, spending is exact and never above the limit',
   ]),
-  'E-7': due('A batch was charged again after a restart.', 'message batches'),
+  'E-7': tested(
+    'A batch was charged again after a restart.',
+    [
+      'test/incidents/process/a-restart-billed-a-batch-twice.test.ts',
+      '… kills of the app during a batch of … items: each item has one result, and is charged once',
+    ],
+    [
+      'packages/core/src/accounts/usage/killed-calls.test.ts',
+      'an item of a batch whose process is killed before its result is stored costs nothing',
+    ],
+  ),
   'E-8': tested(
     'Prompts and keys were written to logs.',
     [

@@ -8,7 +8,10 @@ import { cpus, tmpdir, totalmem } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const parts = ['kills', 'kills-in-sqlite', 'kills-in-postgres', 'random', 'storms']
+const parts = [
+  ...['kills', 'kills-in-sqlite', 'kills-in-postgres', 'batches-in-sqlite', 'batches-in-postgres'],
+  ...['random', 'storms'],
+]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const reportFile = new URL('REPORT.md', import.meta.url)
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : parts
