@@ -24,6 +24,7 @@ const sdks = new Set(['ollama', 'openai', 'anthropic'])
 const requirements = fileURLToPath(new URL('python/requirements.txt', import.meta.url))
 const script = fileURLToPath(new URL('python/situations.py', import.meta.url))
 const limitsScript = fileURLToPath(new URL('python/limits.py', import.meta.url))
+const batchesScript = fileURLToPath(new URL('python/batches.py', import.meta.url))
 const methodsScript = fileURLToPath(new URL('python/methods.py', import.meta.url))
 const mount = 'Express 5'
 const models = emptyFolder()
@@ -97,6 +98,34 @@ describe.each(['sync', 'async'])("Ollama's Python SDK, %s", (mode) => {
     expect(tried.filter(({ failure }) => failure)).toEqual([])
     expect(tried.length).toBeGreaterThan(15)
   }, 150_000)
+})
+
+describe('batches in a separate database', () => {
+  let llm: Llm
+  let app: Listening
+
+  beforeAll(async () => {
+    const database = join(emptyFolder(), 'batches.db')
+    llm = await createLlm({ models, auth: 'host', batches: { database }, local: { contextSize: 4096 } })
+    app = await listen(mounts[mount].handler(llm))
+    await llm.load('tiny')
+  }, 60_000)
+
+  afterAll(async () => {
+    await app?.close()
+    await llm?.close()
+  })
+
+  test.for(['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)))(
+    'the Python SDK %s, %s, runs a whole batch and cancels one',
+    { timeout: 60_000 },
+    async ([sdk, mode]) => {
+      const env = { SERVER_URL: app.url, RIGHT_KEY: keys.right }
+      const { stdout } = await promisify(execFile)(pythonIn(folder), [batchesScript, sdk, mode], { env })
+
+      expect(stdout).toBe('ok\n')
+    },
+  )
 })
 
 // Each waits for seconds, so they run side by side.
