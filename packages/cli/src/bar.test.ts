@@ -3,9 +3,9 @@ import { bar } from './bar.ts'
 
 const half = {
   status: 'pulling 8eeb52dfb3bb',
-  totalBytes: 200_000_000,
-  completedBytes: 100_000_000,
-  resumedBytes: 20_000_000,
+  total: 200_000_000,
+  completed: 100_000_000,
+  resumed: 20_000_000,
   elapsedMs: 10_000,
 }
 
@@ -14,7 +14,7 @@ test('a bar shows sizes, speed and remaining time', () => {
 })
 
 test('a complete bar shows its size', () => {
-  const whole = bar({ ...half, completedBytes: 200_000_000 }, 71)
+  const whole = bar({ ...half, completed: 200_000_000 }, 71)
 
   expect(whole.trimEnd()).toBe('pulling 8eeb52dfb3bb: 100% ▕██████████▏ 200 MB')
 })
@@ -24,6 +24,20 @@ test.each([20, 40, 60, 80, 200])('a bar fits into %i columns', (columns) => {
 })
 
 test('handles a total of 0 and more bytes than the total', () => {
-  expect(bar({ ...half, totalBytes: 0 }, 72)).toContain('  0% ')
-  expect(bar({ ...half, completedBytes: 300_000_000 }, 72)).toContain('100% ')
+  expect(bar({ ...half, total: 0 }, 72)).toContain('  0% ')
+  expect(bar({ ...half, completed: 300_000_000 }, 72)).toContain('100% ')
+})
+
+test('a bar of requests counts them', () => {
+  const running = {
+    ...half,
+    status: 'running',
+    total: 1_000,
+    completed: 250,
+    resumed: 200,
+    unit: 'requests' as const,
+  }
+
+  expect(bar(running, 56)).toBe('running:  25% ▕██      ▏ 250/1000          5.0/s  2m30s')
+  expect(bar({ ...running, completed: 1_000 }, 60).trimEnd()).toMatch(/▏ 1000 requests$/)
 })

@@ -1,30 +1,46 @@
-/** A progress bar of one transfer: `pulling 8eeb52dfb3bb:  42% ▕████      ▏ 1.9 GB/4.7 GB   31 MB/s   1m30s`. */
+/** A progress bar of one operation: `pulling 8eeb52dfb3bb:  42% ▕████      ▏ 1.9 GB/4.7 GB   31 MB/s   1m30s`. */
 import { humanBytes, shortDuration } from './human.ts'
 
-export interface Transfer {
+export type ProgressUnit = 'bytes' | 'requests'
+
+export interface Operation {
   readonly status: string
-  readonly totalBytes: number
-  readonly completedBytes: number
-  /** Bytes that were present before the transfer started. */
-  readonly resumedBytes: number
+  readonly total: number
+  readonly completed: number
+  /** What was complete before the operation started. */
+  readonly resumed: number
   readonly elapsedMs: number
+  /** @default 'bytes' */
+  readonly unit?: ProgressUnit | undefined
 }
 
-export function bar(transfer: Transfer, columns: number): string {
-  const { status, totalBytes, completedBytes } = transfer
-  const share = totalBytes > 0 ? Math.min(completedBytes / totalBytes, 1) : 0
+export function bar(operation: Operation, columns: number): string {
+  const { status, total, completed } = operation
+  const share = total > 0 ? Math.min(completed / total, 1) : 0
   const before = `${status}: ${String(Math.floor(share * 100)).padStart(3)}% `
-  const after = ` ${amount(transfer, share)}`
+  const after = ` ${amount(operation, share)}`
   const width = columns - before.length - after.length - 3
   if (width < 1) return before.slice(0, columns - 1)
   return `${before}▕${'█'.repeat(Math.floor(share * width)).padEnd(width)}▏${after}`
 }
 
-function amount({ totalBytes, completedBytes, resumedBytes, elapsedMs }: Transfer, share: number): string {
-  if (share === 1) return humanBytes(totalBytes).padEnd(30)
-  const perMs = (completedBytes - resumedBytes) / Math.max(elapsedMs, 1)
-  const sizes = `${humanBytes(completedBytes)}/${humanBytes(totalBytes)}`.padEnd(15)
-  if (perMs <= 0) return sizes.padEnd(30)
-  const remaining = shortDuration((totalBytes - completedBytes) / perMs)
-  return `${sizes}${`${humanBytes(perMs * 1_000)}/s`.padStart(8)}${remaining.padStart(7)}`.padEnd(30)
+function amount({ total, completed, resumed, elapsedMs, unit = 'bytes' }: Operation, share: number): string {
+  const { whole, part, rate } = formats[unit]
+  if (share === 1) return whole(total).padEnd(30)
+  const perMs = (completed - resumed) / Math.max(elapsedMs, 1)
+  const parts = `${part(completed)}/${part(total)}`.padEnd(15)
+  if (perMs <= 0) return parts.padEnd(30)
+  const remaining = shortDuration((total - completed) / perMs)
+  return `${parts}${`${rate(perMs * 1_000)}/s`.padStart(8)}${remaining.padStart(7)}`.padEnd(30)
+}
+
+type Format = (count: number) => string
+
+const formats: Readonly<Record<ProgressUnit, Readonly<Record<'whole' | 'part' | 'rate', Format>>>> = {
+  bytes: { whole: humanBytes, part: humanBytes, rate: humanBytes },
+  requests: {
+    whole: (count) => (count === 1 ? '1 request' : `${count} requests`),
+    part: String,
+    rate: (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`),
+  },
 }

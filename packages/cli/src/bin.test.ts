@@ -225,6 +225,8 @@ test.each([
   ],
   [['serve', '--store-max', 'much'], "`store.maxBytes` (--store-max): Expected a byte size such as '32mb'"],
   [['serve', '--no-flash-attention', '--kv-type', 'q8_0'], '`local.flashAttention` (--flash-attention)'],
+  [['batch', 'list', '--limit', '0'], 'Expected a whole number from 1 to 1000'],
+  [['batch', 'submit'], "missing required argument 'file'"],
   [['serve', '--prot', '1'], 'Did you mean --port'],
   [['run', 'tiny', '--format', 'xml', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],
   [['run', 'tiny', '--format', '{"type":', 'Hello'], 'Expected json, or a JSON Schema as a JSON object.'],

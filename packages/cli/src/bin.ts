@@ -1,6 +1,7 @@
 /** The command `modelmount`. */
 import { createRequire } from 'node:module'
 import { Command } from 'commander'
+import { batch } from './commands/batch.ts'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
 import { db } from './commands/db.ts'
@@ -36,6 +37,7 @@ for (const command of [
   cp,
   rm,
   stop,
+  batch,
   keys,
   tenants,
   usage,

@@ -1,8 +1,11 @@
-/** Location of the database with keys and usage. */
+/** Location of the database with keys, usage and batches. */
 import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { expectCurrentSchema } from '@modelmount/core/database'
+
+/** The folder of models, if no option names another one. */
+export const modelsFolder = (): string => process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')
 
 export const databaseIn = (folder: string): string => join(folder, 'modelmount.db')
 
@@ -13,7 +16,7 @@ export const databaseIn = (folder: string): string => join(folder, 'modelmount.d
  * @param folder @default the folder of models
  */
 export function existingDatabase(folder: string | undefined): string {
-  const database = databaseIn(folder ?? (process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')))
+  const database = databaseIn(folder ?? modelsFolder())
   if (existsSync(database)) return database
   throw new Error(`No database found at ${database}. Name its folder: --data FOLDER.`)
 }

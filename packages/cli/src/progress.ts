@@ -1,5 +1,5 @@
 /** Shows the progress of long operations: bars in a terminal, JSON lines for scripts. */
-import { bar } from './bar.ts'
+import { bar, type ProgressUnit } from './bar.ts'
 import { spinner } from './spinner.ts'
 
 /** A progress line of the Ollama API. */
@@ -8,9 +8,11 @@ export interface ProgressLine {
   readonly digest?: string
   readonly total?: number
   readonly completed?: number
+  /** Unit of `total` and `completed`. @default 'bytes' */
+  readonly unit?: ProgressUnit
 }
 
-type Terminal = Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'>
+export type Terminal = Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'write'>
 
 export async function showProgress(lines: AsyncIterable<ProgressLine>, out: Terminal): Promise<void> {
   if (!out.isTTY) {
@@ -32,7 +34,7 @@ const redrawMs = 100
 
 interface Row extends ProgressLine {
   readonly startedMs: number
-  /** Bytes that were present before the transfer started. */
+  /** What was complete before this command. */
   readonly first: number
 }
 
@@ -66,11 +68,10 @@ class Board {
     this.#drawn = lines.length
   }
 
-  #text({ status, total, completed = 0, first, startedMs }: Row, isLast: boolean): string {
+  #text({ status, total, completed = 0, unit, first, startedMs }: Row, isLast: boolean): string {
     const columns = this.#out.columns || 80
     if (!total) return `${status} ${isLast && !this.#isFinished ? spinner() : ''}`.slice(0, columns - 1)
     const elapsedMs = performance.now() - startedMs
-    const transfer = { status, totalBytes: total, completedBytes: completed, resumedBytes: first, elapsedMs }
-    return bar(transfer, columns)
+    return bar({ status, total, completed, resumed: first, elapsedMs, unit }, columns)
   }
 }

@@ -15,7 +15,8 @@ import {
 import { addressKey } from '@modelmount/core/limits'
 import { adminRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
-import { databaseIn } from './database.ts'
+import { databaseIn, modelsFolder } from './database.ts'
+import { nameFlags, withFlags } from './flags.ts'
 import { isLoopback, withBrackets } from './host.ts'
 import { occupantOf } from './occupant.ts'
 import { logToStderr } from './output.ts'
@@ -75,6 +76,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (needsDatabase && options.data === undefined && models === undefined && options.model !== undefined)
     fail('Keys and usage need a folder, and --model has none. Add --data FOLDER.')
   if (admin && auth !== 'keys') fail('--admin requires API keys. Add --auth keys.')
+  const batchDatabase = batchDatabaseOf(options)
   const llm = await createLlm({
     // If other machines need no API key, all callers may only use models. If only this machine is served, its
     // callers may also add and delete models. API keys have their own scopes.
@@ -103,7 +105,8 @@ export async function serve(options: ServeOptions): Promise<void> {
       maxBytes: options.storeMax,
     },
     ...(options.prices !== undefined && { prices: readPrices(options.prices) }),
-    logger: { warn: logToStderr, error: logToStderr },
+    ...(batchDatabase !== undefined && { batches: { database: batchDatabase } }),
+    logger: { warn: logWithFlags, error: logWithFlags },
   }).catch(nameFlags)
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
@@ -117,42 +120,23 @@ export async function serve(options: ServeOptions): Promise<void> {
   await warnWithoutModels(llm, models)
 }
 
+/**
+ * Returns the file for batches of a server without another database. The server creates it with the first batch.
+ * Returns undefined if the server has another database, or no folder.
+ */
+function batchDatabaseOf({ data, auth, prices, model, models }: ServeOptions): string | undefined {
+  if (data !== undefined || auth === 'keys' || prices !== undefined) return undefined
+  const folder = models ?? (model === undefined ? modelsFolder() : undefined)
+  return folder === undefined ? undefined : databaseIn(folder)
+}
+
+const logWithFlags = (details: object, message: string): void => logToStderr(details, withFlags(message))
+
 /** The caller without an API key. Each client address is a tenant, so that no client takes the share of others. */
 export const callerAt = ({ ip }: Pick<express.Request, 'ip'>): Caller => ({
   id: 'anyone',
   tenant: addressKey(ip),
 })
-
-/** Maps options of `createLlm()` to flags. */
-const flags: Readonly<Record<string, string>> = {
-  models: '--models',
-  database: '--data',
-  prices: '--prices',
-  maxQueued: '--max-queued',
-  queueTimeout: '--queue-timeout',
-  'local.threads': '--threads',
-  'local.contextSize': '--context',
-  'local.maxContextSize': '--max-context',
-  'local.parallel': '--parallel',
-  'local.maxLoadedModels': '--max-loaded',
-  'local.gpuLayers': '--gpu-layers',
-  'local.flashAttention': '--flash-attention',
-  'local.kvCacheType': '--kv-type',
-  'local.keepAlive': '--keep-alive',
-  'local.reloadCooldown': '--reload-cooldown',
-  'local.environment': '--pass-env',
-  'store.registries': '--registry',
-  'store.privateRegistries': '--private-registry',
-  'store.maxBytes': '--store-max',
-}
-
-/** Rethrows an error, after adding the flag to each option in its message. */
-function nameFlags(error: Error): never {
-  error.message = error.message.replaceAll(/`([\w.]+)[^`]*`/g, (text, option: string) =>
-    flags[option] === undefined ? text : `${text} (${flags[option]})`,
-  )
-  throw error
-}
 
 /** Returns the model to serve. With LoRA adapters, the model still has the name of its file. */
 function modelOf({ model, adapter: adapters }: ServeOptions): string | AdaptedModel | undefined {

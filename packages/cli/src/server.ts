@@ -29,6 +29,7 @@ export class ServerError extends Error {
 interface Sent {
   /** Objects are sent as JSON. */
   readonly body?: object | ReadableStream<Uint8Array>
+  readonly contentType?: string
   readonly signal?: AbortSignal
 }
 
@@ -52,9 +53,10 @@ export class Server {
   }
 
   /** Throws `ServerError` for an error response, and an `AbortError` when the signal aborts. */
-  async send(method: string, path: string, { body, signal }: Sent = {}): Promise<Response> {
+  async send(method: string, path: string, { body, contentType, signal }: Sent = {}): Promise<Response> {
     const request = new Request(this.#url + path, {
       method,
+      ...(contentType !== undefined && { headers: { 'content-type': contentType } }),
       ...(body && { body: body instanceof ReadableStream ? body : JSON.stringify(body), duplex: 'half' }),
       ...(signal && { signal }),
     })
@@ -112,6 +114,12 @@ export async function withServer(
   }
 }
 
+/** Like `withServer`, for work that outlives the command, and so needs a running server. */
+export const withRunningServer = (
+  { host }: Pick<ServerOptions, 'host'>,
+  work: (server: Server) => Promise<void>,
+): Promise<void> => work(new Server(serverUrl(host ?? process.env.OLLAMA_HOST?.trim() ?? ''), fetchWithKey))
+
 async function connect({ host, server, registry }: ServerOptions): Promise<Server> {
   const named = host ?? process.env.OLLAMA_HOST?.trim()
   const url = serverUrl(named ?? '')
@@ -165,20 +173,28 @@ async function* linesOf({ body }: Response): AsyncGenerator<string> {
 }
 
 async function* textsOf(body: Response['body']): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  for await (const bytes of bytesOf(body)) yield decoder.decode(bytes, { stream: true })
+  yield decoder.decode()
+}
+
+/** Yields the body of a response. Throws if the server closes the connection before its end. */
+export async function* bytesOf(body: Response['body']): AsyncGenerator<Uint8Array> {
   try {
-    yield* body?.pipeThrough(new TextDecoderStream()) ?? []
+    yield* body ?? []
   } catch (cause) {
     // The message of `fetch` is only "terminated".
     throw cause instanceof TypeError ? new Error('the server closed the connection', { cause }) : cause
   }
 }
 
-/** Returns the text of an Ollama error, or of the error page of a proxy. */
+/** Returns the text of an error of any API, or of the error page of a proxy. */
 async function reasonOf(response: Response): Promise<string> {
   const text = await response.text()
   try {
-    const { error } = JSON.parse(text) as { readonly error?: unknown }
+    const { error } = JSON.parse(text) as { readonly error?: string | { readonly message?: unknown } }
     if (typeof error === 'string') return error
+    if (typeof error?.message === 'string') return error.message
   } catch {
     // Not JSON: the text itself is the reason.
   }

@@ -15,7 +15,10 @@ export const serve = new Command('serve')
     ).choices(['keys']),
   )
   .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
-  .option('--data <folder>', 'folder with modelmount.db for keys and usage (default: the folder of models)')
+  .option(
+    '--data <folder>',
+    'folder with modelmount.db for keys, usage and batches (default: the folder of models)',
+  )
   .option('--no-auth', 'serve without authentication on a host that other machines can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
   .option('--model <file>', 'one GGUF file to serve; with --models, it comes before the folder')

@@ -24,10 +24,13 @@ export const listBatches = batchRoute(async ({ request, llm }) => {
   })
 })
 
-/** `GET /v1/messages/batches/{id}` */
-export const retrieveBatch = batchRoute(async ({ request, llm }) =>
-  json(toMessageBatch(await llm.batches.get(idOf(request)), request)),
-)
+/** `GET /v1/messages/batches/{id}`. A header has the counts so far, which the object has only at the end. */
+export const retrieveBatch = batchRoute(async ({ request, llm }) => {
+  const batch = await llm.batches.get(idOf(request))
+  return json(toMessageBatch(batch, request), 200, {
+    'x-modelmount-batch-progress': JSON.stringify(batch.counts),
+  })
+})
 
 /** `POST /v1/messages/batches/{id}/cancel` */
 export const cancelBatch = batchRoute(async ({ request, llm }) =>
