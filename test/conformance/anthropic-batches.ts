@@ -166,6 +166,22 @@ export const batches = {
     expect(results.map(({ custom_id }) => custom_id).sort()).toEqual([...ids].sort())
   },
 
+  'anthropic:transport:batch-results-that-fail': async (_serve, start) => {
+    // More than the sockets buffer.
+    const { url, llm } = await start(scriptedEngine(['x'.repeat(100_000)]), withBatches)
+    const { id } = await createBatch(
+      url,
+      Array.from({ length: 250 }, (_, index) => item(`item-${index}`)),
+    )
+    await endedBatch(url, id)
+
+    const response = await fetch(batchUrl(url, id, '/results'))
+    await llm.close()
+
+    expect(response.status).toBe(200)
+    await expect(response.text()).rejects.toThrow()
+  },
+
   'anthropic:transport:batch-parsed-body': async (serve) => {
     const bodyParser: InFront = (mounted) => async (req, res) => {
       const body = await text(req)
@@ -546,33 +562,33 @@ export const batchesBadInput: Readonly<Record<string, Check>> = {
     await expectAnthropicError(response, 400, undefined, expect.stringContaining('gzip'))
   },
 
-  'numbers beyond a double and the key `__proto__` in an item have the effect of a direct call (Anthropic API)':
-    async (serve) => {
-      const url = await serve(scriptedEngine('Hello there.'), withBatches)
-      const params = JSON.stringify(greeting).slice(0, -1)
-      const bodies = [
-        `${params},"temperature":1e999}`,
-        `${params},"__proto__":{"stream":true}}`,
-        '{"__proto__":{"model":"tiny","max_tokens":1,"messages":[]}}',
-      ]
-      const outcomeOf = (status: number, error: unknown) => [status === 200 ? 'succeeded' : 'errored', error]
+  'the key `__proto__` in an item of a message batch has the effect of a direct call (Anthropic API)': async (
+    serve,
+  ) => {
+    const url = await serve(scriptedEngine('Hello there.'), withBatches)
+    const params = JSON.stringify(greeting).slice(0, -1)
+    const bodies = [
+      `${params},"__proto__":{"stream":true}}`,
+      '{"__proto__":{"model":"tiny","max_tokens":1,"messages":[]}}',
+    ]
+    const outcomeOf = (status: number, error: unknown) => [status === 200 ? 'succeeded' : 'errored', error]
 
-      const direct = await Promise.all(
-        bodies.map(async (body) => {
-          const response = await ask(url, body)
-          return outcomeOf(response.status, ((await response.json()) as { readonly error?: object }).error)
-        }),
-      )
-      const sent = bodies.map((body, index) => `{"custom_id":"i${index}","params":${body}}`)
-      const response = await sendBatch(url, `{"requests":[${sent.join(',')}]}`)
-      const { id } = (await response.json()) as { readonly id: string }
-      await endedBatch(url, id)
+    const direct = await Promise.all(
+      bodies.map(async (body) => {
+        const response = await ask(url, body)
+        return outcomeOf(response.status, ((await response.json()) as { readonly error?: object }).error)
+      }),
+    )
+    const sent = bodies.map((body, index) => `{"custom_id":"i${index}","params":${body}}`)
+    const response = await sendBatch(url, `{"requests":[${sent.join(',')}]}`)
+    const { id } = (await response.json()) as { readonly id: string }
+    await endedBatch(url, id)
 
-      const results = await resultsOf(url, id)
-      const inBatch = bodies.map((_, index) => {
-        const result = results.get(`i${index}`)
-        return [result?.type, result?.type === 'errored' ? result.error.error : undefined]
-      })
-      expect(inBatch).toEqual(direct)
-    },
+    const results = await resultsOf(url, id)
+    const inBatch = bodies.map((_, index) => {
+      const result = results.get(`i${index}`)
+      return [result?.type, result?.type === 'errored' ? result.error.error : undefined]
+    })
+    expect(inBatch).toEqual(direct)
+  },
 }

@@ -1224,6 +1224,11 @@ export const requirements = {
     source: anthropicBatches,
     behavior: 'The results are streamed as JSON lines without a blank line, each item once.',
   },
+  'anthropic:transport:batch-results-that-fail': {
+    source: anthropicBatches,
+    behavior:
+      'Results that cannot be read to their end break the connection, so that no client takes them for complete.',
+  },
   'anthropic:transport:batch-parsed-body': {
     source: anthropicBatches,
     behavior: 'A message batch can be created from a body that an earlier body parser has read.',
