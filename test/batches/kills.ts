@@ -19,7 +19,7 @@ const kills = times(30, 3)
 export function testBatchKills(databaseName: string, apps: number): void {
   const database = databases().find(({ name }) => name === databaseName)
   describe.runIf(database)(`in ${databaseName}`, () => {
-    test(`with ${apps} apps at a time, ${kills} kills of an app and ${kills} of a model process lose no item of ${items}, and charge none twice`, {
+    test(`with ${apps === 1 ? 'one app' : `${apps} apps`} at a time, ${kills} kills of an app and ${kills} of a model process lose no item of ${items}, and charge none twice`, {
       timeout: 1_800_000,
     }, async ({ task }) => {
       const location = (await database?.fresh()) as string

@@ -7,8 +7,8 @@ export interface KillableServer {
   readonly url: string
   /** Sends SIGKILL to the server, and waits for its end. */
   kill(): Promise<void>
-  /** Sends SIGKILL to the model process of the server. */
-  killModelProcess(): void
+  /** Sends SIGKILL to the model process of the server. Resolves with false if it has none. */
+  killModelProcess(): Promise<boolean>
 }
 
 export async function startKillableServer(database: string, settings: object): Promise<KillableServer> {
@@ -23,7 +23,14 @@ export async function startKillableServer(database: string, settings: object): P
       server.kill('SIGKILL')
       await exit
     },
-    killModelProcess: () => void server.send('kill'),
+    killModelProcess: async () => {
+      const ended = new AbortController()
+      const { signal } = ended
+      const reply = Promise.race([once(server, 'message', { signal }), once(server, 'exit', { signal })])
+      server.send('kill')
+      const [killed] = (await reply.finally(() => ended.abort())) as [number | null]
+      return (killed ?? 0) > 0
+    },
   }
 }
 

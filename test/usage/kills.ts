@@ -107,7 +107,7 @@ async function killApps(location: string, { settings, maxTokens, kills, longestM
     const modelKills = 'models' in settings ? Math.floor(random() * 3) : 0
     for (let index = 0; index < modelKills; index++) {
       await randomMoment()
-      server.killModelProcess()
+      void server.killModelProcess()
       killedModels++
     }
     await randomMoment()
