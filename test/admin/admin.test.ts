@@ -131,7 +131,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       },
     ));
     expect((await call<{ data: object[] }>('GET', '/usage')).answer.data).toMatchObject([
-      { group: key.id, name: 'made', calls: 1, nanoUsd: '0' },
+      { group: key.id, name: 'made', calls: 1, nanoUsd: '0', batch: { calls: 0, nanoUsd: '0' } },
     ])
     await call('POST', '/tenants/{id}/delete', 'nobody')
 

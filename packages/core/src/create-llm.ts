@@ -1,8 +1,9 @@
 /** Creates an `Llm` from its parts. Only this file imports all of them. */
 import { createAccess } from './accounts/auth/access.ts'
+import type { Caller } from './accounts/auth/caller.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
-import { openKeys } from './accounts/keys/keys.ts'
+import { type Keys, openKeys } from './accounts/keys/keys.ts'
 import { openDeletionWatcher } from './accounts/tenants/deletion-watcher.ts'
 import { KeyData } from './accounts/tenants/key-data.ts'
 import { Tenants } from './accounts/tenants/tenants.ts'
@@ -122,13 +123,14 @@ const createBatches = (
   new BatchHost({
     database,
     path,
+    onError,
     openDatabase: (path) => openDatabase(path, (details, message) => logger?.warn(details, message)),
     openBatches: async (database) => {
       const { openBatches } = await import('./batches/open-batches.ts')
       return openBatches(database, {
         options,
         loadApis: async () => (await import('./dialects/batch-apis.ts')).batchApis,
-        resolveCaller: async (caller) => (caller?.key ? keys.callerOf(caller.key.id) : caller),
+        resolveCaller: (caller) => findPayer(keys, caller),
         clientFor: (caller, dialect, batchItem) =>
           createClient({ caller, dialect, batchItem, isRequest: true }),
         onError,
@@ -180,6 +182,14 @@ const createPipeline = (
     new OutputBudget(outputBuffer),
   )
 
+/** The current settings of a key. An app without keys leaves its batches to apps with them. */
+async function findPayer(keys: Keys, caller: Caller | undefined): Promise<Caller | undefined> {
+  if (!caller?.key) return caller
+  if (!keys.hasDatabase)
+    throw new LlmError('unavailable', 'The API key of this batch is in another database.')
+  return keys.callerOf(caller.key.id)
+}
+
 /** Connects the deletion of tenants to everything that keeps their data. */
 const createTenants = (
   engine: Engine,
@@ -193,6 +203,7 @@ const createTenants = (
       stores: [batches, ...(database ? [new UsageData(database), new KeyData(database)] : [])],
       revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),
       endCalls: async (tenant) => {
+        await batches.hideTenant(tenant)
         const ended = await pipeline.endTenant(tenant, tenantDeleted())
         await metering.ledger?.chargeKilledCalls()
         return ended

@@ -175,6 +175,7 @@ export function resolveOptions(
   // The path from this file to the entry file of the model process is the same in the published package.
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   const local = resolveLocalOptions(options.local, environment, modelProcess)
+  const database = resolveDatabase(options, models)
   const queue = resolveQueueOptions(options, options.engine ? undefined : local.parallel, environment)
   return {
     models,
@@ -192,10 +193,14 @@ export function resolveOptions(
         1_000_000,
       ),
     },
-    database: resolveDatabase(options, models),
+    database,
     metering: resolveMeteringOptions(options),
     queue,
-    batches: resolveBatchOptions(options.batches, options.engine ? undefined : local.parallel),
+    batches: resolveBatchOptions(
+      options.batches,
+      options.engine ? undefined : local.parallel,
+      database !== undefined,
+    ),
     bodies: resolveBodyOptions(options.bodies),
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     logger: options.logger,

@@ -47,7 +47,10 @@ async function withKeys(
   database: string | undefined,
   work: (keys: Llm['keys']) => Promise<void>,
 ): Promise<void> {
-  const llm = await createLlm({ auth: 'keys', ...(database !== undefined && { database }) })
+  const llm = await createLlm({
+    ...{ auth: 'keys', batches: { run: false } },
+    ...(database !== undefined && { database }),
+  })
   try {
     await work(llm.keys)
   } finally {

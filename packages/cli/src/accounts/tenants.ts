@@ -12,7 +12,9 @@ export interface TenantDeletionOptions {
 }
 
 export async function deleteTenant(id: string, { usage, data, json }: TenantDeletionOptions): Promise<void> {
-  const llm = await createLlm({ auth: 'keys', database: existingDatabase(data) })
+  const llm = await createLlm({
+    ...{ auth: 'keys', database: existingDatabase(data), batches: { run: false } },
+  })
   try {
     const { revokedKeys, deleted } = await llm.tenants.delete(id, { usage })
     if (json) print(`${JSON.stringify({ tenant: id, revokedKeys, deleted }, null, 2)}\n`)

@@ -31,7 +31,7 @@ test('prints a table of usage and cost', async () => {
   const lines = (await usage({ data, by: 'key' })).trimEnd().split('\n')
 
   expect(lines.map((line) => line.split(/ {2,}/))).toEqual([
-    ['KEY', 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD'],
+    ['KEY', 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD', 'BATCHES'],
     ['Reports (key_1)', '2', '2', '0', '0', '6', '0.000007'],
   ])
 })
@@ -39,6 +39,12 @@ test('prints a table of usage and cost', async () => {
 test('marks models without a price', async () => {
   expect(await usage({ data, by: 'model' })).toMatch(/^other .* no price$/m)
 })
+
+const noBatches = {
+  calls: 0,
+  tokens: { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 },
+  nanoUsd: '0',
+}
 
 test('JSON has exact amounts', async () => {
   const rows: unknown = JSON.parse(await usage({ data, by: 'model', json: true, from: new Date() }))
@@ -51,6 +57,7 @@ test('JSON has exact amounts', async () => {
       undeliveredTokens: 0,
       unpricedCalls: 1,
       nanoUsd: '0',
+      batch: noBatches,
     },
     {
       group: 'tiny:latest',
@@ -59,6 +66,7 @@ test('JSON has exact amounts', async () => {
       undeliveredTokens: 0,
       unpricedCalls: 0,
       nanoUsd: '7000',
+      batch: noBatches,
     },
   ])
 })

@@ -17,7 +17,7 @@ export interface UsageOptions {
 
 /** Returns the text to print. */
 export async function usage({ data, json = false, limit = 1_000, ...query }: UsageOptions): Promise<string> {
-  const llm = await createLlm({ database: await currentDatabase(data) })
+  const llm = await createLlm({ database: await currentDatabase(data), batches: { run: false } })
   try {
     const rows = await llm.usage.report({ ...query, limit })
     noteNextPage(rows.length, limit, rows.at(-1)?.group)
@@ -28,12 +28,16 @@ export async function usage({ data, json = false, limit = 1_000, ...query }: Usa
 }
 
 /** Writes nano-dollars as a string, because JavaScript rounds JSON numbers above 2^53. */
-const toJson = ({ nanoUsd, ...row }: UsageRow) => ({ ...row, nanoUsd: `${nanoUsd}` })
+const toJson = ({ nanoUsd, batch, ...row }: UsageRow) => ({
+  ...row,
+  nanoUsd: `${nanoUsd}`,
+  batch: { ...batch, nanoUsd: `${batch.nanoUsd}` },
+})
 
 const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
   table([
-    [by.toUpperCase(), 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD'],
-    ...rows.map(({ group, name, calls, tokens, nanoUsd, unpricedCalls }) => [
+    [by.toUpperCase(), 'CALLS', 'INPUT', 'CACHED', 'WRITTEN', 'OUTPUT', 'USD', 'BATCHES'],
+    ...rows.map(({ group, name, calls, tokens, nanoUsd, unpricedCalls, batch }) => [
       name === undefined ? group : `${name} (${group})`,
       `${calls}`,
       `${tokens.input}`,
@@ -41,6 +45,7 @@ const toTable = (rows: readonly UsageRow[], by: UsageQuery['by']): string =>
       `${tokens.cacheWrite}`,
       `${tokens.output}`,
       unpricedCalls === calls ? 'no price' : toUsd(nanoUsd),
+      batch.calls === 0 ? '' : toUsd(batch.nanoUsd),
     ]),
   ])
 

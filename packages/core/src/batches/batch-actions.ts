@@ -56,6 +56,8 @@ export interface BatchActions {
   resultLines(id: string): Promise<AsyncIterable<string>>
   /** Yields the batch at once, and when it has changed, at most twice a second, until it has ended. */
   watch(id: string, options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<Batch>
+  /** Resolves with the batch when it has ended. */
+  waitUntilEnded(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Batch>
   readonly files: FileActions
 }
 

@@ -1,6 +1,7 @@
 /** The batches and files of one caller, or of the app itself. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
+import { checkLimit } from '../accounts/page.ts'
 import { invalidRequest, LlmError } from '../errors.ts'
 import type { Batch, ItemOutcome } from './batch.ts'
 import type { BatchActions } from './batch-actions.ts'
@@ -15,6 +16,22 @@ export function createBatchClient(
   const scope: BatchScope = caller ? { tenant: tenantOf(caller) } : {}
   const get = async (id: string): Promise<Batch> => (await open()).store.get(id, scope)
 
+  async function* watch(
+    id: string,
+    { signal }: { readonly signal?: AbortSignal | undefined } = {},
+  ): AsyncGenerator<Batch> {
+    const opened = await open()
+    for (let last = ''; ; ) {
+      signal?.throwIfAborted()
+      const batch = await opened.store.get(id, scope)
+      const state = JSON.stringify([batch.status, batch.counts])
+      if (state !== last) yield batch
+      last = state
+      if (hasEnded(batch)) return
+      await delay(watchEveryMs, undefined, { signal })
+    }
+  }
+
   return {
     create: async (requests, options = {}) => (await open()).create(requests, caller, options),
     createFromJson: async (body, options = {}) => (await open()).createFromJson(body, caller, options),
@@ -25,7 +42,13 @@ export function createBatchClient(
       return opened.createFromFile(id, caller, options)
     },
     get,
-    list: async ({ format, ...page } = {}) => (await open()).store.list({ ...scope, format }, page),
+    list: async ({ format, limit = 20, ...page } = {}) =>
+      (await open()).store.list({ ...scope, format }, { limit: checkLimit(limit), ...page }),
+    waitUntilEnded: async (id, options) => {
+      let last: Batch | undefined
+      for await (const batch of watch(id, options)) last = batch
+      return last as Batch
+    },
     cancel: async (id) => {
       const opened = await open()
       const batch = await opened.store.cancel(id, scope)
@@ -45,18 +68,7 @@ export function createBatchClient(
       const opened = await open()
       return toLines(readResults(opened, expectEnded(await opened.store.get(id, scope))))
     },
-    watch: async function* (id, { signal } = {}) {
-      const opened = await open()
-      for (let last = ''; ; ) {
-        signal?.throwIfAborted()
-        const batch = await opened.store.get(id, scope)
-        const state = JSON.stringify([batch.status, batch.counts])
-        if (state !== last) yield batch
-        last = state
-        if (hasEnded(batch)) return
-        await delay(watchEveryMs, undefined, { signal })
-      }
-    },
+    watch,
     files: {
       create: async (file, content) => {
         const { files, options } = await open()

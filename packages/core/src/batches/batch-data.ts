@@ -11,15 +11,19 @@ export class BatchData implements TenantData {
     this.#parts = parts
   }
 
-  /** Hides everything first, so that no item begins, and no upload ends, during the deletion. */
+  /** From now on, no item of the tenant begins or stores a result, and no upload ends. */
+  async hideTenant(tenant: string): Promise<void> {
+    for (const table of ['batches', 'files'])
+      await this.#parts.database.query(
+        `UPDATE modelmount_${table} SET status = 'hidden', worker = NULL WHERE tenant = ?`,
+        [toStorableId(tenant)],
+      )
+  }
+
   async deleteTenant({ tenant }: Pick<DataDeletion, 'tenant'>): Promise<DeletedCounts> {
     const { database } = this.#parts
     const id = toStorableId(tenant)
-    for (const table of ['batches', 'files'])
-      await database.query(
-        `UPDATE modelmount_${table} SET status = 'hidden', worker = NULL WHERE tenant = ?`,
-        [id],
-      )
+    await this.hideTenant(tenant)
     const counts = { batches: 0, files: 0 }
     for (const one of await database.query<{ id: string }>(
       'SELECT id FROM modelmount_batches WHERE tenant = ?',

@@ -15,6 +15,7 @@ export interface BatchHostParts {
   readonly path: string | undefined
   readonly openDatabase: (path: string) => Promise<Database>
   readonly openBatches: (database: Database) => Promise<OpenedBatches>
+  readonly onError: (cause: unknown) => void
 }
 
 export class BatchHost implements TenantData {
@@ -28,14 +29,21 @@ export class BatchHost implements TenantData {
     this.#parts = parts
   }
 
-  /** Continues the batches of an earlier process. */
+  /** Continues the batches of an earlier process. Without them, an app with a damaged `path` still answers calls. */
   async start(): Promise<void> {
-    const { database, path } = this.#parts
-    if (path === undefined ? database : existsSync(path)) await this.#open()
+    const { database, path, onError } = this.#parts
+    if (path === undefined) {
+      if (database) await this.#open()
+    } else if (existsSync(path)) await this.#open().catch(onError)
   }
 
   clientFor(caller: Caller | undefined): BatchActions {
     return createBatchClient(() => this.#open(), caller)
+  }
+
+  /** Stops the batches of a tenant whose calls are to be ended. */
+  async hideTenant(tenant: string): Promise<void> {
+    await (await this.#opened)?.data.hideTenant(tenant)
   }
 
   /** Deletes the batches and files of a tenant. */

@@ -18,11 +18,7 @@ const ask = (id: string, text = 'Hello', more: object = {}) => ({
   params: { model: 'tiny', max_tokens: 10, messages: [{ role: 'user', content: text }], ...more },
 })
 
-async function ended(llm: Llm, { id }: Batch): Promise<Batch> {
-  let last: Batch | undefined
-  for await (const batch of llm.batches.watch(id)) last = batch
-  return last as Batch
-}
+const ended = (llm: Llm, { id }: Batch): Promise<Batch> => llm.batches.waitUntilEnded(id)
 
 async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   const all: Item[] = []
@@ -144,10 +140,11 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
         ask('good'),
         ask('no-tokens', 'Hello', { max_tokens: undefined }),
         ask('stream', 'Hello', { stream: true }),
+        ask('infinite', 'Hello', { temperature: Number.POSITIVE_INFINITY }),
       ]),
     )
 
-    expect(batch.counts).toMatchObject({ succeeded: 1, errored: 2 })
+    expect(batch.counts).toMatchObject({ succeeded: 1, errored: 3 })
     const [, noTokens, stream] = await collect(llm.batches.results(batch.id))
     expect(noTokens).toMatchObject({
       outcome: 'errored',
@@ -427,6 +424,39 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
     }
   })
 
+  test('that are canceled before an item runs end once, and their result files can be deleted', async () => {
+    const errors: unknown[] = []
+    const logger = { warn: () => {}, error: (details: unknown) => void errors.push(details) }
+    const llm = await open({ batches: { run: false }, logger })
+    const line = { custom_id: 'a', method: 'POST', url: '/v1/chat/completions', body: { model: 'tiny' } }
+    const created = await llm.batches.create([line], { format: 'openai' })
+    await llm.batches.cancel(created.id)
+
+    const batch = await llm.batches.waitUntilEnded(created.id)
+    const fileId = batch.errorFileId ?? ''
+    const content = (await collect(await llm.batches.files.read(fileId))).join('')
+
+    expect(JSON.parse(content)).toMatchObject({ custom_id: 'a', error: { code: 'batch_cancelled' } })
+    await llm.batches.files.delete(fileId)
+    while ((await llm.batches.get(batch.id)).errorFileId !== undefined) await delay(20)
+    expect(await collect(llm.batches.results(batch.id))).toEqual([])
+    expect(await llm.batches.get(batch.id)).toMatchObject({ counts: { canceled: 1 }, endedAt: batch.endedAt })
+    expect(errors).toEqual([])
+  })
+
+  test.each([
+    [{ limit: 0 }, 'limit'],
+    [{ limit: Number.NaN }, 'limit'],
+    [{ limit: 1_001 }, 'limit'],
+  ])('are not listed with %j', async (query, param) => {
+    const llm = await open()
+
+    await expect(llm.batches.list(query)).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param },
+    })
+  })
+
   test('of a deleted tenant end at once, and store and charge nothing', async () => {
     const { engine, inside } = gatedEngine()
     const llm = await open({ engine, batches: { concurrency: 2 } })
@@ -460,6 +490,12 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
       result: { error: { error: { type: 'authentication_error' } } },
     })
   })
+})
+
+test('a database for batches beside that of the app is rejected, because charges would be in the other one', async () => {
+  const batches = { database: 'batches.db' }
+
+  await expect(createLlm({ models: [], database: ':memory:', batches })).rejects.toThrow('`batches.database`')
 })
 
 test('without a database, batches are rejected with an error that names the option', async () => {

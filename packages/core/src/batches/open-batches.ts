@@ -195,6 +195,7 @@ export class OpenedBatches {
     const { idPrefix, endpoints, hasResultFiles } = api
     const [first = ''] = endpoints
     if (endpoint !== undefined && !endpoints.includes(endpoint)) throw unknownEndpoint(endpoints)
+    checkMetadata(metadata)
     const { expiresAfterMs } = this.options
     const newBatch = {
       ...{ id: `${idPrefix}_${nanoid()}`, format, endpoint: endpoint ?? first, caller, expiresAfterMs },
@@ -238,6 +239,18 @@ const noRequests = () => invalidRequest('requests: Expected at least one request
 
 const unknownFormat = (format: BatchFormat) =>
   invalidRequest(`format: Expected 'anthropic' or 'openai', got '${String(format)}'.`, { param: 'format' })
+
+/** The same limits as in OpenAI's API, for batches that the app creates. */
+function checkMetadata(metadata: CreateBatchOptions['metadata'] = {}): void {
+  const entries = Object.entries(metadata)
+  const isValid = ([key, value]: readonly [string, unknown]): boolean =>
+    key.length <= 64 && typeof value === 'string' && value.length <= 512
+  if (typeof metadata !== 'object' || entries.length > 16 || !entries.every(isValid))
+    throw invalidRequest(
+      'metadata: Expected an object of up to 16 texts, with keys of up to 64 and values of up to 512 characters.',
+      { param: 'metadata' },
+    )
+}
 
 const unknownEndpoint = (endpoints: readonly string[]) =>
   invalidRequest(`endpoint: Expected one of ${endpoints.join(', ')}.`, { param: 'endpoint' })

@@ -34,8 +34,8 @@ export interface BatchOptions {
   /** Size of all batches and files of one tenant. @default a quarter of `maxBytes` */
   readonly maxBytesPerTenant?: ByteSize | undefined
   /**
-   * Path of an SQLite file for batches and files, which is created with the first batch. It needs no `database`, and
-   * then batches have no prices and no spending limits.
+   * Path of an SQLite file for batches and files, which is created with the first batch, for an app without a
+   * `database`. Then batches have no prices and no spending limits.
    *
    * @default the option `database`
    */
@@ -61,10 +61,14 @@ export interface ResolvedBatchSettings {
 const dayMs = 86_400_000
 const maxDays = 36_525
 
-/** @param parallel sequences that the local engine decodes at once; undefined for a custom engine */
+/**
+ * @param parallel sequences that the local engine decodes at once; undefined for a custom engine
+ * @param hasDatabase whether the app has a database for keys and usage
+ */
 export function resolveBatchOptions(
   given: BatchOptions = {},
   parallel: number | undefined,
+  hasDatabase: boolean,
 ): ResolvedBatchSettings {
   checkKeys('batches.', given, [
     'run',
@@ -82,6 +86,11 @@ export function resolveBatchOptions(
   const { run = true, retentionDays = 29, fileRetentionDays = 30, database } = given
   if (typeof run !== 'boolean')
     throw new TypeError(`Expected \`batches.run\` to be true or false, got ${describeValue(run)}`)
+  // A charge and its result are written in one transaction.
+  if (database !== undefined && hasDatabase)
+    throw new TypeError(
+      'Expected no `batches.database`, because the app has a database for keys and usage, which batches use, too',
+    )
   if (retentionDays !== 'forever') checkInteger('batches.retentionDays', retentionDays, 1, maxDays)
   const expiresAfterMs = parseOption('batches.expiresAfter', () => toMs(given.expiresAfter ?? '24h'))
   if (expiresAfterMs < 1_000) throw new TypeError('Expected `batches.expiresAfter` to be at least 1 s')

@@ -6,6 +6,7 @@ import { observeClock } from '../../accounts/usage/retention-clock.ts'
 import type { BatchApis } from '../batch-apis.ts'
 import type { BatchDatabase, BatchRow } from '../store/batch-rows.ts'
 import type { BatchStore } from '../store/batch-store.ts'
+import { resultCondition } from '../store/batch-store.ts'
 import { isFree } from '../store/worker-lease.ts'
 
 export interface LifecycleOptions {
@@ -76,14 +77,31 @@ export class Lifecycle {
   /** Deletes the content of files that are deleted, expired, or whose upload has ended before its end. */
   async #deleteHiddenFiles(): Promise<void> {
     const { clock, database } = this.#parts
-    const files = await database.query<{ id: string }>(
-      `SELECT id FROM modelmount_files
+    const files = await database.query<{ id: string; batch: string | null; kind: 'output' | 'error' }>(
+      `SELECT id, batch, kind FROM modelmount_files
        WHERE status IN ('hidden', 'uploading') AND ${isFree('worker', clock())} LIMIT ${batchesAtOnce}`,
     )
-    for (const { id } of files) {
-      await deleteInParts(this.#parts, 'modelmount_file_chunks', 'file', id, chunksAtOnce)
+    for (const { id, batch, kind } of files) {
+      if (batch === null) await deleteInParts(this.#parts, 'modelmount_file_chunks', 'file', id, chunksAtOnce)
+      else await this.#deleteResults(batch, kind)
       await database.query('DELETE FROM modelmount_files WHERE id = ?', [id])
     }
+  }
+
+  /** Deletes the items whose results a file has contained. */
+  async #deleteResults(batch: string, kind: 'output' | 'error'): Promise<void> {
+    await deleteInParts(
+      this.#parts,
+      'modelmount_batch_items',
+      'batch',
+      batch,
+      itemsAtOnce,
+      resultCondition[kind],
+    )
+    await this.#parts.database.query(
+      `UPDATE modelmount_batches SET bytes = bytes - ${kind}_bytes, ${kind}_bytes = 0 WHERE id = ?`,
+      [batch],
+    )
   }
 
   async #expire(open: readonly DueBatch[]): Promise<void> {
@@ -131,11 +149,12 @@ export async function deleteInParts(
   column: 'batch' | 'file',
   id: string,
   atOnce: number,
+  condition = 'number >= 0',
 ): Promise<void> {
   for (;;) {
     const deleted = await database.query(
       `DELETE FROM ${table} WHERE ${column} = ? AND number IN
-         (SELECT number FROM ${table} WHERE ${column} = ? ORDER BY number LIMIT ${atOnce}) RETURNING number`,
+         (SELECT number FROM ${table} WHERE ${column} = ? AND ${condition} ORDER BY number LIMIT ${atOnce}) RETURNING number`,
       [id, id],
     )
     if (deleted.length < atOnce) return

@@ -169,12 +169,7 @@ export class BatchStore {
    * @param kind `output` for succeeded items, `error` for all others @default both
    */
   async *results(id: string, kind?: 'output' | 'error'): AsyncGenerator<readonly ResultRow[]> {
-    const condition =
-      kind === undefined
-        ? `status NOT IN ('pending', 'running')`
-        : kind === 'output'
-          ? `status = 'succeeded'`
-          : `status IN ('errored', 'canceled', 'expired')`
+    const condition = kind ? resultCondition[kind] : `status NOT IN ('pending', 'running')`
     for (let after = -1; ; ) {
       const rows = await this.#parts.database.query<ResultRow>(
         `SELECT number, custom_id, status, result FROM modelmount_batch_items
@@ -240,6 +235,12 @@ export class BatchStore {
     return row
   }
 }
+
+/** SQL condition for the items whose results are in a result file. */
+export const resultCondition = {
+  output: `status = 'succeeded'`,
+  error: `status IN ('errored', 'canceled', 'expired')`,
+} as const
 
 interface Condition {
   readonly sql: string

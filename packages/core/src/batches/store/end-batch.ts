@@ -2,10 +2,11 @@
 import type { Queries } from '../../storage/database.ts'
 import type { BatchRow } from './batch-rows.ts'
 
-/** The current transaction must have locked the batch. */
+/** Does nothing if the batch has ended or is deleted. The current transaction must have locked the batch. */
 export async function endBatch(queries: Queries, id: string, clock: string): Promise<void> {
   const [batch] = await queries.query<BatchRow>(
-    `UPDATE modelmount_batches SET status = 'ended', ended_at = ${clock}, worker = NULL WHERE id = ?
+    `UPDATE modelmount_batches SET status = 'ended', ended_at = ${clock}, worker = NULL
+     WHERE id = ? AND status IN ('validating', 'in_progress', 'canceling')
      RETURNING tenant, output_file, error_file, output_bytes, error_bytes`,
     [id],
   )

@@ -33,7 +33,7 @@ export class ItemWriter {
 
   /** Rejects like `flush`, which it calls from time to time. */
   async add({ customId, params, model, prompt }: NewItem): Promise<void> {
-    const json = JSON.stringify(params)
+    const json = toJson(params)
     const bytes = Buffer.byteLength(json)
     this.#items.push({
       values: [JSON.stringify(customId), json, toStorable(model), toPrefixKey(prompt)],
@@ -78,6 +78,15 @@ export class ItemWriter {
 const maxBufferedItems = 200
 /** Bounds the time for which one transaction keeps others from writing. */
 const maxBufferedBytes = 512 * 1024
+
+/** An infinite number, such as of the JSON text `1e999`, would become null, and an invalid item valid. */
+function toJson(params: unknown): string {
+  const json = JSON.stringify(params)
+  if (!json.includes('null')) return json
+  return JSON.stringify(params, (_key, value: unknown) =>
+    typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+  )
+}
 
 /** The name only groups items, so a changed one does no harm. */
 const toStorable = (model: string): string => model.slice(0, 200).toWellFormed().replaceAll('\0', '')

@@ -193,7 +193,11 @@ export const adminRouteTable: readonly AdminRoute[] = [
       const page = parsePage(query)
       const rows = await llm.usage.report({ by, from, to, ...page })
       return toPage(
-        rows.map((row) => ({ ...row, nanoUsd: `${row.nanoUsd}` })),
+        rows.map(({ nanoUsd, batch, ...row }) => ({
+          ...row,
+          nanoUsd: `${nanoUsd}`,
+          batch: { ...batch, nanoUsd: `${batch.nanoUsd}` },
+        })),
         page,
         ({ group }) => group,
       )

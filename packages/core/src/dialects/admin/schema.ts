@@ -65,6 +65,8 @@ export const DeletedTenant = z.strictObject({
   promptStates: count.describe('Prompt states in model processes of this app.'),
   deleted: z.record(z.string(), count).describe('Stored entries, by kind, such as keys.'),
 })
+const kinds = z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count })
+const nanoUsd = z.string().regex(/^\d+$/).describe('Billionths of a dollar.')
 export const UsageRow = z.strictObject({
   group: z
     .string()
@@ -72,9 +74,12 @@ export const UsageRow = z.strictObject({
   name: z.string().optional().describe('Name of the key.'),
   calls: count,
   unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
-  tokens: z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count }),
+  tokens: kinds,
   undeliveredTokens: count.describe('Output that was generated, but not read. It costs nothing.'),
-  nanoUsd: z.string().regex(/^\d+$/).describe('Billionths of a dollar.'),
+  nanoUsd,
+  batch: z
+    .strictObject({ calls: count, tokens: kinds, nanoUsd })
+    .describe('The part of these sums that requests of batches have used.'),
 })
 
 export const Limit = z

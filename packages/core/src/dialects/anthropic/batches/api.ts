@@ -2,7 +2,8 @@
 import { nanoid } from 'nanoid'
 import { z } from 'zod'
 import type { BatchApi, ItemParser } from '../../../batches/batch-api.ts'
-import { invalidRequest } from '../../../errors.ts'
+import { invalidRequest, type LlmError } from '../../../errors.ts'
+import { isRecord } from '../../../util/is-record.ts'
 import { JsonObject, truncateForError } from '../../fields.ts'
 import { callForItem } from '../../item-call.ts'
 import { type IssueFormatter, parse } from '../../parse.ts'
@@ -16,12 +17,21 @@ export const anthropicBatches: BatchApi = {
   hasResultFiles: false,
   createParser,
   toProblem: ({ message }, line) => ({ code: 'invalid_request_error', message, line }),
-  run: async ({ customId, params }, _endpoint, call) =>
-    toLine(customId, `{"type":"succeeded","message":${await callForItem(messages, params, call)}}`),
+  run: async ({ customId, params }, _endpoint, call) => {
+    if (isRecord(params) && params.max_tokens === 0) throw outputRequired()
+    return toLine(customId, `{"type":"succeeded","message":${await callForItem(messages, params, call)}}`)
+  },
   renderError: ({ customId }, _endpoint, error) =>
     toLine(customId, `{"type":"errored","error":${renderError(error, `req_${nanoid()}`).body}}`),
   renderUnrun: ({ customId }, outcome) => toLine(customId, `{"type":"${outcome}"}`),
 }
+
+/** A direct request without output caches its prompt for the next request. Items have no order. */
+const outputRequired = (): LlmError =>
+  invalidRequest('max_tokens: Input should be greater than or equal to 1', {
+    param: 'max_tokens',
+    issue: 'integer_too_small',
+  })
 
 /** @param result JSON */
 const toLine = (customId: string, result: string): string =>

@@ -49,7 +49,8 @@ export const batchResults = batchRoute(async ({ request, llm, onError }) =>
   jsonLines(await llm.batches.resultLines(idOf(request)), { onError }),
 )
 
-const idOf = ({ params }: HttpRequest): string => params.id ?? ''
+/** A batch in the format of another API is not found. */
+const idOf = ({ params: { id = '' } }: HttpRequest): string => (id.startsWith('msgbatch_') ? id : '')
 
 /** While a batch has not ended, all its items count as processing, as in the hosted API. */
 function toMessageBatch(batch: Batch, request: HttpRequest): object {

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import type { Batch } from '../../../batches/batch.ts'
 import { invalidRequest, LlmError } from '../../../errors.ts'
+import type { HttpRequest } from '../../../http/message.ts'
 import { json } from '../../../http/respond.ts'
 import { batchRoute } from '../../batch-route.ts'
 import { optional } from '../../fields.ts'
@@ -32,13 +33,16 @@ export const listBatches = batchRoute(async ({ request, llm }) => {
 
 /** `GET /v1/batches/{id}` */
 export const retrieveBatch = batchRoute(async ({ request, llm }) =>
-  json(toBatchObject(await llm.batches.get(request.params.id ?? ''))),
+  json(toBatchObject(await llm.batches.get(idOf(request)))),
 )
 
 /** `POST /v1/batches/{id}/cancel` */
 export const cancelBatch = batchRoute(async ({ request, llm }) =>
-  json(toBatchObject(await llm.batches.cancel(request.params.id ?? ''))),
+  json(toBatchObject(await llm.batches.cancel(idOf(request)))),
 )
+
+/** A batch in the format of another API is not found. */
+const idOf = ({ params: { id = '' } }: HttpRequest): string => (id.startsWith('batch_') ? id : '')
 
 const BatchRequest = z.object({
   input_file_id: z.string(),

@@ -52,7 +52,7 @@ async function openForm(contentType: string | undefined) {
   // Loaded with the first upload, so that an app without uploads starts faster.
   const { default: busboy } = await import('busboy')
   try {
-    return busboy({ headers: { 'content-type': contentType }, limits })
+    return busboy({ headers: { 'content-type': contentType }, limits, defParamCharset: 'utf8' })
   } catch (cause) {
     throw new LlmError(
       'invalid_request',
