@@ -117,7 +117,7 @@ type Resolved = ReturnType<typeof resolveOptions>
 /** Batches are loaded when there is a database for them, so that an app without one starts faster. */
 const createBatches = (
   { batches: { database: path, ...options }, logger }: Resolved,
-  { database, keys, onError }: Awaited<ReturnType<typeof openAccounts>>,
+  { access, database, keys, onError }: Awaited<ReturnType<typeof openAccounts>>,
   createClient: (scope: ClientScope) => CallerClient,
 ): BatchHost =>
   new BatchHost({
@@ -130,7 +130,11 @@ const createBatches = (
       return openBatches(database, {
         options,
         loadApis: async () => (await import('./dialects/batch-apis.ts')).batchApis,
-        resolveCaller: (caller) => findPayer(keys, caller),
+        resolveCaller: async (caller) => {
+          const payer = await findPayer(keys, caller)
+          if (payer) access.expectScope(payer, 'inference')
+          return payer
+        },
         clientFor: (caller, dialect, batchItem) =>
           createClient({ caller, dialect, batchItem, isRequest: true }),
         onError,

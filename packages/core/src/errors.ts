@@ -53,6 +53,8 @@ export interface LlmErrorDetails {
   readonly period?: 'day' | 'month' | 'lifetime'
   /** For `quota`: start of the next period. Absent for `lifetime`. */
   readonly resumesAt?: Date
+  /** Set if the model process has ended during the call. */
+  readonly processEnded?: true
   /** Whether the cause is a mistake in the setup of the host app, which no client can correct. */
   readonly setup?: boolean
 }

@@ -23,7 +23,10 @@ export interface BatchApi {
   /** Renders the line of an item that has failed. */
   renderError(item: BatchItem, endpoint: string, error: LlmError): string
   /** Renders the line of an item that did not run. */
-  renderUnrun(item: Pick<BatchItem, 'batch' | 'number' | 'customId'>, outcome: 'canceled' | 'expired'): string
+  renderNotRun(
+    item: Pick<BatchItem, 'batch' | 'number' | 'customId'>,
+    outcome: 'canceled' | 'expired',
+  ): string
 }
 
 /**

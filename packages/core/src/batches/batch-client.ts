@@ -89,7 +89,7 @@ export function createBatchClient(
       read: async (id) => {
         const opened = await open()
         const file = await opened.files.get(id, scope.tenant)
-        if (!file.results) return opened.files.read(file.id)
+        if (!file.results) return opened.files.read(file)
         const { batch, kind } = file.results
         return toLines(readResults(opened, await opened.store.get(batch, scope), kind), '\n')
       },
@@ -106,11 +106,11 @@ function expectEnded(batch: Batch): Batch {
     throw invalidRequest(
       `Batch ${batch.id} has not ended, so it has no results yet. Its status is ${batch.status}.`,
     )
-  if (batch.archivedAt)
-    throw new LlmError('not_found', `The results of batch ${batch.id} are no longer stored.`)
+  if (batch.archivedAt) throw resultsDeleted(batch.id)
   return batch
 }
 
+/** Throws an `LlmError` `not_found` if the results are deleted meanwhile, since they would look complete. */
 async function* readResults(
   { store, apis }: OpenedBatches,
   { id, format }: Batch,
@@ -121,10 +121,15 @@ async function* readResults(
     for (const { number, custom_id, status, result } of rows) {
       const customId = JSON.parse(custom_id) as string
       const line =
-        result ?? api.renderUnrun({ batch: id, number, customId }, status as 'canceled' | 'expired')
+        result ?? api.renderNotRun({ batch: id, number, customId }, status as 'canceled' | 'expired')
       yield { customId, outcome: status, line }
     }
+  const now = await store.get(id, {})
+  if (now.archivedAt) throw resultsDeleted(id)
 }
+
+const resultsDeleted = (id: string): LlmError =>
+  new LlmError('not_found', `The results of batch ${id} are no longer stored.`)
 
 async function* toLines(results: AsyncIterable<{ readonly line: string }>, end = ''): AsyncGenerator<string> {
   for await (const { line } of results) yield `${line}${end}`

@@ -87,15 +87,16 @@ export interface ClaimedItem {
   readonly batch: string
   /** Position in the batch, from 0. */
   readonly number: number
+  /** How often the model process has crashed while the item ran. */
+  readonly crashes: number
 }
 
-/** A request, and how often the model process has crashed while it ran. */
+/** The content of a stored request. */
 export interface BatchItem extends ClaimedItem {
   readonly customId: string
   readonly params: unknown
   /** Size of `params` in the database, in bytes. */
   readonly bytes: number
-  readonly crashes: number
 }
 
 /** A batch whose items can run. */

@@ -294,7 +294,10 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
         const limit = text.includes('always') ? 99 : text.includes('twice') ? 2 : 0
         const count = crashes.get(text) ?? 0
         crashes.set(text, count + 1)
-        if (count < limit) throw new LlmError('upstream', 'The model process ended.', { retryAfterMs: 1 })
+        if (count < limit)
+          throw new LlmError('upstream', 'The model process ended.', {
+            ...{ processEnded: true, retryAfterMs: 1 },
+          })
         yield* scripted.generate(request, call)
       },
     }
@@ -307,6 +310,69 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
 
     expect(await outcomes(llm, batch)).toEqual({ a: 'succeeded', b: 'errored', c: 'succeeded' })
     expect([...crashes.values()].sort()).toEqual([1, 3, 3])
+  })
+
+  test('a request beside one that crashes the model runs again, and its crashes do not add up', async () => {
+    const scripted = scriptedEngine('one')
+    let running = 0
+    const engine: Engine = {
+      ...scripted,
+      async *generate(request, call) {
+        running++
+        try {
+          await delay(5)
+          // The crash ends all requests that run.
+          if (JSON.stringify(request.input).includes('poison')) {
+            crashed = new LlmError('upstream', 'The model process ended.', { processEnded: true })
+            await delay(5)
+            const error = crashed
+            crashed = undefined
+            throw error
+          }
+          for (let wait = 0; wait < 4; wait++) {
+            if (crashed) throw crashed
+            await delay(3)
+          }
+          yield* scripted.generate(request, call)
+        } finally {
+          running--
+        }
+      },
+    }
+    let crashed: LlmError | undefined
+    const llm = await open({ engine, batches: { concurrency: 4 } })
+
+    const batch = await ended(
+      llm,
+      await llm.batches.create([ask('a'), ask('b', 'poison'), ask('c'), ask('d')]),
+    )
+
+    expect(batch.counts).toMatchObject({ succeeded: 3, errored: 1 })
+    expect(await outcomes(llm, batch)).toMatchObject({ b: 'errored' })
+    expect(running).toBe(0)
+  })
+
+  test('wait for a model that cannot be started, and are no errors', async () => {
+    const scripted = scriptedEngine('one')
+    let isBroken = true
+    const engine: Engine = {
+      ...scripted,
+      async *generate(request, call) {
+        if (isBroken) throw new LlmError('upstream', 'The file crashed the engine.', { retryAfterMs: 10 })
+        yield* scripted.generate(request, call)
+      },
+    }
+    const llm = await open({ engine })
+    const created = await llm.batches.create([ask('a')])
+    while (scripted.requests.length === 0 && isBroken) {
+      await delay(50)
+      const { counts } = await llm.batches.get(created.id)
+      expect(counts.errored).toBe(0)
+      // Longer than three attempts take.
+      if (Date.now() - created.createdAt.getTime() > 4_500) isBroken = false
+    }
+
+    expect((await ended(llm, created)).counts).toMatchObject({ succeeded: 1 })
   })
 
   test('end with a clear error what the spending limit does not pay for', async () => {

@@ -85,7 +85,7 @@ export class OpenedBatches {
     this.store = new BatchStore(parts)
     this.data = new BatchData(parts)
     this.#lease = new WorkerLease(database, parts.clock, onError)
-    this.#queue = new ItemQueue(parts, this.#lease.id)
+    this.#queue = new ItemQueue(parts, options, this.#lease.id)
     this.files = new FileStore(parts, options, this.#lease)
     const { store, files, apis } = this
     this.#reader = new FileReader({
@@ -96,7 +96,7 @@ export class OpenedBatches {
       ...given,
       ...{ queue: this.#queue, apis, lease: this.#lease, concurrency: options.concurrency },
     })
-    this.#lifecycle = new Lifecycle(parts, store, apis, options)
+    this.#lifecycle = new Lifecycle(parts, store, apis, { retentionMs: options.retentionMs, onError })
     this.#seldomTimer = setInterval(() => void this.#runSeldom(), seldomMs).unref()
     this.wake()
     void this.#runSeldom()
@@ -126,9 +126,8 @@ export class OpenedBatches {
         signal?.throwIfAborted()
         return await this.store.publish(id, this.#lease.id)
       } catch (cause) {
-        // If this fails, too, the batch is deleted when the lease has expired.
-        await this.store.hide(id).catch(() => {})
-        this.wake()
+        // The batch may have been published, although the database did not confirm it.
+        await this.#hide(id)
         throw cause
       }
     })
@@ -158,6 +157,23 @@ export class OpenedBatches {
     return batch
   }
 
+  /** Deletes a batch whose client gets an error. Tries again in the background while the database is unavailable. */
+  async #hide(id: string): Promise<void> {
+    const hide = (): Promise<boolean> =>
+      this.store.hide(id).then(
+        () => true,
+        () => false,
+      )
+    if (!(await hide()))
+      void (async () => {
+        for (let attempt = 0; attempt < hideAttempts && !this.#isClosed; attempt++) {
+          await delay(hidePauseMs, undefined, { ref: false })
+          if (await hide()) return
+        }
+      })()
+    this.wake()
+  }
+
   /** Looks for work now. */
   wake(): void {
     this.#isLookDue = true
@@ -177,7 +193,7 @@ export class OpenedBatches {
 
   /** Ends the running items, which run again later. The database stays open. */
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#isClosed = this.#lifecycle.isClosed = true
     clearTimeout(this.#timer)
     clearInterval(this.#seldomTimer)
     await Promise.all([this.#reader.close(), this.#worker.close()])
@@ -210,9 +226,10 @@ export class OpenedBatches {
     await delay(0)
     this.#isLookDue = false
     if (this.#isClosed || !(await this.#lifecycle.runOften())) return false
-    if (!this.options.run) return true
     await this.#queue.reclaim()
-    await this.#reader.run()
+    if (!this.options.run || this.#isClosed) return true
+    // A large file does not keep the items of other batches waiting.
+    void this.#reader.run().then(() => this.#worker.fill(), this.#onError)
     await this.#worker.fill()
     return true
   }
@@ -231,6 +248,8 @@ export class OpenedBatches {
 const maxItemBytes = 32 * 1024 * 1024
 const lookEveryMs = { open: 1_000, idle: 3_000 }
 const seldomMs = 600_000
+const hideAttempts = 60
+const hidePauseMs = 1_000
 
 const tooManyRequests = (max: number) =>
   invalidRequest(`requests: A batch can have at most ${max} requests.`, { param: 'requests' })

@@ -70,6 +70,8 @@ export interface Access {
    * caller lacks the scope. Rejects with an `AuthenticateError` if the app's `authenticate` fails otherwise.
    */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
+  /** Throws an `LlmError` `permission` if the caller lacks the scope. */
+  expectScope(caller: Caller, scope: Scope): void
   /** Returns the scopes of a caller: its own, else those of the option `scopes`. */
   scopesOf(caller: Caller): readonly Scope[]
 }
@@ -87,6 +89,10 @@ export function createAccess(
   if (origins !== undefined && !(Array.isArray(origins) && origins.every((one) => typeof one === 'string')))
     throw new TypeError(`Expected \`origins\` to be a list of strings, got ${JSON.stringify(origins)}`)
   const scopesOf = (caller: Caller): readonly Scope[] => caller.scopes ?? scopes
+  const expectScope = (caller: Caller, scope: Scope): void => {
+    if (!scopesOf(caller).includes(scope))
+      throw new LlmError('permission', `This route requires the scope '${scope}', which the caller lacks.`)
+  }
   let keyAuthenticator: Promise<KeyAuthenticator> | undefined
   const openKeyAuthenticator = async (): Promise<KeyAuthenticator> => {
     // Imported for the first key, so that an app without keys starts faster.
@@ -123,10 +129,10 @@ export function createAccess(
     },
     authorize: async (request, scope) => {
       const caller = await authenticators[auth](request)
-      if (!scopesOf(caller).includes(scope))
-        throw new LlmError('permission', `This route requires the scope '${scope}', which the caller lacks.`)
+      expectScope(caller, scope)
       return caller
     },
+    expectScope,
     scopesOf,
   }
 }

@@ -116,14 +116,16 @@ export class FileStore {
     await this.#hide(id)
   }
 
-  /** Yields the content of an uploaded file. */
-  async *read(id: string): AsyncGenerator<Uint8Array> {
-    for (let number = 0; ; number++) {
+  /** Yields the content of an uploaded file. Throws an `LlmError` `not_found` if it is deleted meanwhile. */
+  async *read({ id, bytes }: Pick<StoredFile, 'id' | 'bytes'>): AsyncGenerator<Uint8Array> {
+    let left = bytes
+    for (let number = 0; left > 0; number++) {
       const [row] = await this.#parts.database.query<{ data: Uint8Array }>(
         'SELECT data FROM modelmount_file_chunks WHERE file = ? AND number = ?',
         [id, number],
       )
-      if (!row) return
+      if (!row) throw fileNotFound(id)
+      left -= row.data.length
       yield row.data
     }
   }

@@ -10,7 +10,7 @@ import { type BatchDatabase, type BatchRow, batchColumns } from '../store/batch-
 import type { BatchStore } from '../store/batch-store.ts'
 import { ItemWriter } from '../store/item-writer.ts'
 import type { BatchQuotas } from '../store/quotas.ts'
-import { isFree, type WorkerLease } from '../store/worker-lease.ts'
+import { freeCondition, type WorkerLease } from '../store/worker-lease.ts'
 import { readLines } from './lines.ts'
 
 export interface FileReaderParts extends BatchDatabase {
@@ -32,7 +32,10 @@ export class FileReader {
     this.#parts = parts
   }
 
-  /** Reads the files of all batches that wait for it, one after the other. Rejects if the database is unavailable. */
+  /**
+   * Reads the files of all batches that wait for it, one after the other. Rejects if the database is unavailable. A
+   * file whose reading has failed is read again by the next call.
+   */
   run(): Promise<void> {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined
@@ -60,11 +63,11 @@ export class FileReader {
     const { clock, database, lease } = this.#parts
     const [row] = await database.query<BatchRow>(
       `WITH next_batch AS MATERIALIZED
-         (SELECT id FROM modelmount_batches WHERE status = 'validating' AND ${isFree('worker', clock())}
+         (SELECT id FROM modelmount_batches WHERE status = 'validating' AND (worker = ? OR ${freeCondition('worker', clock())})
           ORDER BY created_at LIMIT 1 ${database.skipLocked})
        UPDATE modelmount_batches SET worker = ?, total = 0, remaining = 0, bytes = 0
        WHERE id IN (SELECT id FROM next_batch) RETURNING ${batchColumns}`,
-      [lease.id],
+      [lease.id, lease.id],
     )
     return row
   }
@@ -81,7 +84,8 @@ export class FileReader {
       await store.publish(id, lease.id).catch(ignoreConflict)
       return
     }
-    await store.fail(id, lease.id, problems)
+    // The items of a canceled batch end as canceled.
+    if (!(await store.fail(id, lease.id, problems))) return
     await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
   }
 
@@ -94,7 +98,7 @@ export class FileReader {
     const file = await files.get(row.input_file ?? '', undefined)
     const problems: BatchProblem[] = []
     let index = 0
-    for await (const { number, text } of readLines(files.read(file.id), maxItemBytes)) {
+    for await (const { number, text } of readLines(files.read(file), maxItemBytes)) {
       if (this.#closing.signal.aborted) return problems
       if (text === '') continue
       if (index === maxItems) throw invalidRequest(`The file has more than ${maxItems} requests.`)

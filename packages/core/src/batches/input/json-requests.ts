@@ -41,32 +41,41 @@ class RequestsParser {
   /** Number of entries so far. */
   count = 0
   readonly #tokenizer = new Tokenizer()
-  readonly #values = new TokenParser({ paths: ['$.requests', '$.requests.*'], keepStack: false })
+  readonly #values = new TokenParser({ paths: ['$.requests.*'], keepStack: false })
   #depth = 0
   #hasTokens = false
   #isObject = false
   #hasList = false
+  /** The last token in the object itself, and the name of its current field. */
+  #lastToken: { readonly type: TokenType; readonly value: unknown } | undefined
+  #field: unknown
   #entries: unknown[] = []
 
   constructor() {
     this.#tokenizer.onToken = (token) => {
       const { token: type } = token
       this.#hasTokens = true
+      if (this.#depth === 1) this.#onField(type, token.value)
       if (type === TokenType.LEFT_BRACE || type === TokenType.LEFT_BRACKET) {
         if (this.#depth === 0) this.#isObject = type === TokenType.LEFT_BRACE
         if (++this.#depth > maxDepth) throw tooDeep()
       } else if (type === TokenType.RIGHT_BRACE || type === TokenType.RIGHT_BRACKET) this.#depth--
       this.#values.write(token)
     }
-    this.#values.onValue = ({ key, value }) => {
-      if (typeof key !== 'number') {
-        if (key !== 'requests' || !Array.isArray(value)) throw notAList()
-        this.#hasList = true
-        return
-      }
+    this.#values.onValue = ({ value }) => {
       this.count++
       this.#entries.push(value)
     }
+  }
+
+  /** Throws if the field `requests` is no list. The parser itself would emit the list only as a whole. */
+  #onField(type: TokenType, value: unknown): void {
+    const last = this.#lastToken
+    this.#lastToken = { type, value }
+    if (type === TokenType.COLON) this.#field = last?.value
+    if (last?.type !== TokenType.COLON || this.#field !== 'requests') return
+    if (type !== TokenType.LEFT_BRACKET) throw notAList()
+    this.#hasList = true
   }
 
   /** Returns the entries that end in this piece. */

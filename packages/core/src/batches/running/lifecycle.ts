@@ -7,11 +7,13 @@ import type { BatchApis } from '../batch-apis.ts'
 import type { BatchDatabase, BatchRow } from '../store/batch-rows.ts'
 import type { BatchStore } from '../store/batch-store.ts'
 import { resultCondition } from '../store/batch-store.ts'
-import { isFree } from '../store/worker-lease.ts'
+import { freeCondition } from '../store/worker-lease.ts'
 
 export interface LifecycleOptions {
   /** How long results are kept, from the creation of the batch, in ms. */
   readonly retentionMs: number
+  /** Called when work for one batch fails. It is tried again. */
+  readonly onError: (cause: unknown) => void
 }
 
 type DueBatch = Pick<BatchRow, 'id' | 'api' | 'status' | 'created_at' | 'expires_at'>
@@ -21,6 +23,8 @@ export class Lifecycle {
   readonly #store: BatchStore
   readonly #apis: BatchApis
   readonly #options: LifecycleOptions
+  /** Set to end the current work early. */
+  isClosed = false
 
   constructor(parts: BatchDatabase, store: BatchStore, apis: BatchApis, options: LifecycleOptions) {
     this.#parts = parts
@@ -37,16 +41,35 @@ export class Lifecycle {
     const { clock, database } = this.#parts
     const due = await database.query<DueBatch>(
       `SELECT id, api, status, created_at, expires_at FROM modelmount_batches
-       WHERE status IN ('validating', 'in_progress', 'canceling')
-         OR (status = 'hidden' AND ${isFree('worker', clock())})
+       WHERE status = 'canceling' OR (status IN ('validating', 'in_progress') AND expires_at <= ${clock()})
+         OR (status = 'hidden' AND ${freeCondition('worker', clock())})
        ORDER BY created_at LIMIT ${batchesAtOnce}`,
     )
-    const open = due.filter(({ status }) => status !== 'hidden')
-    for (const { id, status } of due) if (status === 'hidden') await this.#deleteHidden(id)
+    const expired = due.filter(({ status }) => status === 'validating' || status === 'in_progress')
+    const horizonOf = expired.length > 0 ? await observeClock(database, clock()) : undefined
+    for (const batch of due)
+      await this.#attempt(async () => {
+        if (batch.status === 'hidden') await this.#deleteHidden(batch.id)
+        else if (batch.status === 'canceling') await this.#endItems(batch, 'canceled')
+        // The clock may be years ahead for a while, so the age counts that was observed.
+        else if (horizonOf && batch.created_at <= horizonOf(batch.expires_at - batch.created_at))
+          await this.#endItems(batch, 'expired')
+      })
     await this.#deleteHiddenFiles()
-    for (const batch of open) if (batch.status === 'canceling') await this.#endItems(batch, 'canceled')
-    await this.#expire(open)
+    const open = await database.query(
+      `SELECT id FROM modelmount_batches WHERE status IN ('validating', 'in_progress', 'canceling') LIMIT 1`,
+    )
     return open.length > 0
+  }
+
+  /** What fails for one batch is tried again later. It does not keep the others from their end. */
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    if (this.isClosed) return
+    try {
+      await work()
+    } catch (cause) {
+      if (!this.isClosed) this.#options.onError(cause)
+    }
   }
 
   /** Does what is due in hours: deletes old results, and hides old files. */
@@ -60,9 +83,15 @@ export class Lifecycle {
          WHERE status IN ('ended', 'failed') AND archived_at IS NULL AND created_at < ? LIMIT ${batchesAtOnce}`,
         [horizonOf(retentionMs)],
       )
-      for (const { id } of old) await this.#archive(id)
+      for (const { id } of old) await this.#attempt(() => this.#archive(id))
     }
-    // The clock may be years ahead for a while, so the age counts that was observed.
+    const unfinished = await database.query<{ id: string }>(
+      `SELECT id FROM modelmount_batches AS b WHERE archived_at IS NOT NULL
+         AND EXISTS (SELECT 1 FROM modelmount_batch_items WHERE batch = b.id) LIMIT ${batchesAtOnce}`,
+      [],
+      { isSlow: true },
+    )
+    for (const { id } of unfinished) await this.#attempt(() => this.#deleteItems(id))
     const files = await database.query<{ id: string; created_at: number; expires_at: number }>(
       `SELECT id, created_at, expires_at FROM modelmount_files
        WHERE expires_at <= ${clock()} AND status <> 'hidden' LIMIT ${batchesAtOnce}`,
@@ -79,13 +108,22 @@ export class Lifecycle {
     const { clock, database } = this.#parts
     const files = await database.query<{ id: string; batch: string | null; kind: 'output' | 'error' }>(
       `SELECT id, batch, kind FROM modelmount_files
-       WHERE status IN ('hidden', 'uploading') AND ${isFree('worker', clock())} LIMIT ${batchesAtOnce}`,
+       WHERE status IN ('hidden', 'uploading') AND ${freeCondition('worker', clock())} LIMIT ${batchesAtOnce}`,
     )
-    for (const { id, batch, kind } of files) {
-      if (batch === null) await deleteInParts(this.#parts, 'modelmount_file_chunks', 'file', id, chunksAtOnce)
-      else await this.#deleteResults(batch, kind)
-      await database.query('DELETE FROM modelmount_files WHERE id = ?', [id])
-    }
+    for (const { id, batch, kind } of files)
+      await this.#attempt(async () => {
+        // From now on, an upload whose process was only asleep cannot end.
+        const taken = await database.query(
+          `UPDATE modelmount_files SET status = 'hidden', worker = NULL
+           WHERE id = ? AND status IN ('hidden', 'uploading') AND ${freeCondition('worker', clock())} RETURNING id`,
+          [id],
+        )
+        if (taken.length === 0) return
+        if (batch === null)
+          await deleteInParts(this.#parts, 'modelmount_file_chunks', 'file', id, chunksAtOnce)
+        else await this.#deleteResults(batch, kind)
+        await database.query('DELETE FROM modelmount_files WHERE id = ?', [id])
+      })
   }
 
   /** Deletes the items whose results a file has contained. */
@@ -98,28 +136,18 @@ export class Lifecycle {
       itemsAtOnce,
       resultCondition[kind],
     )
+    // The lines of items that did not run are in no row, so `bytes` does not contain them.
+    const left = kind === 'output' ? 'bytes - output_bytes' : 'output_bytes'
     await this.#parts.database.query(
-      `UPDATE modelmount_batches SET bytes = bytes - ${kind}_bytes, ${kind}_bytes = 0 WHERE id = ?`,
+      `UPDATE modelmount_batches SET bytes = ${left}, ${kind}_bytes = 0 WHERE id = ? AND archived_at IS NULL`,
       [batch],
     )
   }
 
-  async #expire(open: readonly DueBatch[]): Promise<void> {
-    const { clock, database } = this.#parts
-    const [row] = await database.query<{ now: number }>(`SELECT ${clock()} AS now`)
-    const now = row?.now ?? 0
-    const expired = open.filter(({ expires_at, status }) => expires_at <= now && status !== 'canceling')
-    if (expired.length === 0) return
-    const horizonOf = await observeClock(database, clock())
-    for (const batch of expired)
-      if (batch.created_at <= horizonOf(batch.expires_at - batch.created_at))
-        await this.#endItems(batch, 'expired')
-  }
-
   async #endItems({ id, api }: DueBatch, outcome: 'canceled' | 'expired'): Promise<void> {
-    const { renderUnrun } = await this.#apis.of(api)
+    const { renderNotRun } = await this.#apis.of(api)
     const lineBytesOf = (item: { number: number; customId: string }): number =>
-      Buffer.byteLength(renderUnrun({ batch: id, ...item }, outcome)) + 1
+      Buffer.byteLength(renderNotRun({ batch: id, ...item }, outcome)) + 1
     while ((await this.#store.endPending(id, outcome, lineBytesOf)) > 0);
   }
 
@@ -130,15 +158,24 @@ export class Lifecycle {
       await query('DELETE FROM modelmount_files WHERE batch = ?', [id])
       await query(`UPDATE modelmount_batches SET archived_at = ${clock()}, bytes = 0 WHERE id = ?`, [id])
     })
-    await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
+    await this.#deleteItems(id)
+  }
+
+  #deleteItems(id: string): Promise<void> {
+    return deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
   }
 
   async #deleteHidden(id: string): Promise<void> {
-    await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
-    await this.#parts.database.query(
-      `DELETE FROM modelmount_batches WHERE id = ? AND status = 'hidden' AND ${isFree('worker', this.#parts.clock())}`,
+    const { clock, database } = this.#parts
+    // From now on, a process that was only asleep cannot write or publish the batch.
+    const taken = await database.query(
+      `UPDATE modelmount_batches SET worker = NULL
+       WHERE id = ? AND status = 'hidden' AND ${freeCondition('worker', clock())} RETURNING id`,
       [id],
     )
+    if (taken.length === 0) return
+    await this.#deleteItems(id)
+    await database.query('DELETE FROM modelmount_batches WHERE id = ?', [id])
   }
 }
 

@@ -1,4 +1,5 @@
 /** Runs the items of batches in this process, in the background of all other calls. */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Caller } from '../../accounts/auth/caller.ts'
 import type { DeferredCharge } from '../../accounts/usage/ledger.ts'
 import type { BatchItemCall } from '../../calls/call.ts'
@@ -8,7 +9,7 @@ import type { ActiveBatch, BatchFormat, BatchItem, ClaimedItem } from '../batch.
 import type { BatchApis } from '../batch-apis.ts'
 import type { ItemQueue, ItemResult } from '../store/item-queue.ts'
 import type { WorkerLease } from '../store/worker-lease.ts'
-import { BatchTurns } from './batch-turns.ts'
+import { BatchScheduler } from './batch-scheduler.ts'
 
 export interface WorkerParts {
   readonly queue: ItemQueue
@@ -34,11 +35,13 @@ interface TakenItem {
 
 export class BatchWorker {
   readonly #parts: WorkerParts
-  readonly #turns = new BatchTurns()
+  readonly #scheduler = new BatchScheduler()
   readonly #closing = new AbortController()
   /** Items that this process has taken, and that do not run yet. */
   #taken: TakenItem[] = []
-  readonly #running = new Set<Promise<void>>()
+  readonly #running = new Map<TakenItem, Promise<void>>()
+  /** Whether the rows of items that this process holds may differ from what it knows. */
+  #hasFailed = false
   #filling: Promise<void> | undefined
   #isFillDue = false
 
@@ -51,7 +54,10 @@ export class BatchWorker {
     if (this.#closing.signal.aborted) return Promise.resolve()
     this.#isFillDue = true
     this.#filling ??= this.#fill()
-      .catch(this.#parts.onError)
+      .catch((cause: unknown) => {
+        this.#hasFailed = true
+        this.#parts.onError(cause)
+      })
       .finally(() => {
         this.#filling = undefined
         // Called after the last round had begun.
@@ -65,55 +71,78 @@ export class BatchWorker {
     this.#closing.abort()
     await this.#filling
     await this.#giveBack(this.#taken.splice(0))
-    await Promise.all(this.#running)
+    await Promise.all(this.#running.values())
   }
 
   async #fill(): Promise<void> {
     while (this.#isFillDue && !this.#closing.signal.aborted) {
       this.#isFillDue = false
-      const { concurrency } = this.#parts
-      if (this.#taken.length < concurrency) await this.#take(2 * concurrency - this.#taken.length)
-      while (this.#running.size < concurrency) {
-        const next = this.#taken.shift()
-        if (!next) break
-        this.#start(next)
+      const { queue, concurrency } = this.#parts
+      if (this.#hasFailed) {
+        // The database may have taken items for this process, or may not have released them.
+        await queue.giveBackUnknown([...this.#taken, ...this.#running.keys()].map(({ item }) => item))
+        this.#hasFailed = false
       }
+      if (this.#taken.length < concurrency) await this.#take(2 * concurrency - this.#taken.length)
+      this.#startTaken()
     }
   }
 
-  /** Takes items of the batch whose turn it is. If it has none that can run now, of the next batch. */
+  /** Takes items of the batch that is scheduled next. If it has too few that can run now, also of the next batches. */
   async #take(count: number): Promise<void> {
     const { queue, lease } = this.#parts
-    for (const batch of this.#turns.inOrder(await queue.listActive())) {
+    let left = count
+    for (const batch of this.#scheduler.inOrder(await queue.listActive())) {
       const items = await lease.hold(async () => {
-        const claimed = await queue.claim(batch.id, count)
+        const claimed = await queue.claim(batch.id, left)
         // Each item holds the lease until it has ended.
         lease.share(claimed.length)
         return claimed
       })
       this.#taken.push(...items.map((item) => ({ batch, item })))
-      if (items.length > 0) return this.#turns.onTaken(batch)
+      if (items.length > 0 && left === count) this.#scheduler.onTaken(batch)
+      left -= items.length
+      if (left <= 0) return
+    }
+  }
+
+  /** An item that a crash of the model process has ended before runs alone, so that no other item ends with it. */
+  #startTaken(): void {
+    const { concurrency } = this.#parts
+    const isSuspect = ({ item }: TakenItem): boolean => item.crashes > 0
+    while (this.#running.size < concurrency && ![...this.#running.keys()].some(isSuspect)) {
+      const next = this.#taken[0]
+      if (!next || (isSuspect(next) && this.#running.size > 0)) return
+      this.#taken.shift()
+      this.#start(next)
     }
   }
 
   #start(taken: TakenItem): void {
     const { lease, onError } = this.#parts
     const run = this.#runItem(taken)
-      .catch(onError)
+      .catch((cause: unknown) => {
+        this.#hasFailed = true
+        onError(cause)
+      })
       .finally(() => {
         lease.release()
-        this.#running.delete(run)
+        this.#running.delete(taken)
         void this.fill()
       })
-    this.#running.add(run)
+    this.#running.set(taken, run)
   }
 
   async #runItem({ batch, item: claimed }: TakenItem): Promise<void> {
-    const { queue, apis } = this.#parts
+    const { queue, apis, onError } = this.#parts
     const { signal } = this.#closing
     const item = await queue.read(claimed)
     if (!item) return
     const api = await apis.of(batch.format)
+    const toErrored = (error: LlmError): ItemResult => ({
+      outcome: 'errored',
+      line: api.renderError(item, batch.endpoint, error),
+    })
     let result: ItemResult
     try {
       result = await this.#run(batch, item)
@@ -121,16 +150,16 @@ export class BatchWorker {
       const error = LlmError.from(cause)
       const retry = signal.aborted ? { delayMs: 0 } : toRetry(error, item)
       if (retry) return queue.release([claimed], retry)
-      result = { outcome: 'errored', line: api.renderError(item, batch.endpoint, error) }
+      result = toErrored(error)
     }
     try {
       await this.#store(item, result)
     } catch (cause) {
       const error = LlmError.from(cause)
       if (error.code === 'unavailable') throw cause
-      // A result that cannot be stored or charged would fail again.
-      await this.#store(item, { outcome: 'errored', line: api.renderError(item, batch.endpoint, error) })
-      this.#parts.onError(cause)
+      // A result that is too large, or that cannot be charged, would fail again.
+      await this.#store(item, toErrored(error))
+      if (error.code === 'internal') onError(cause)
     }
   }
 
@@ -138,13 +167,21 @@ export class BatchWorker {
     const { apis, clientFor, resolveCaller } = this.#parts
     const { signal } = this.#closing
     const charges: DeferredCharge[] = []
-    const batchItem = { onCharge: (charge: DeferredCharge) => void charges.push(charge) }
+    let isOver = false
+    const batchItem = {
+      onCharge: (charge: DeferredCharge) => {
+        // A slow database may let a call end after its item.
+        if (isOver) void charge.discard()
+        else charges.push(charge)
+      },
+    }
     try {
       const llm = clientFor(await resolveCaller(batch.caller), batch.format, batchItem)
       const api = await apis.of(batch.format)
       const line = await api.run(item, batch.endpoint, { llm, signal })
       return { outcome: 'succeeded', line, charge: charges.pop() }
     } finally {
+      isOver = true
       // An item that fails costs nothing.
       for (const charge of charges) await charge.discard()
     }
@@ -158,7 +195,10 @@ export class BatchWorker {
         return await queue.finish(item, result)
       } catch (cause) {
         const isUnavailable = LlmError.is(cause) && cause.code === 'unavailable'
-        if (isUnavailable && attempt < storeAttempts && !this.#closing.signal.aborted) continue
+        if (isUnavailable && attempt < storeAttempts && !this.#closing.signal.aborted) {
+          await delay(Math.min(100 * 2 ** attempt, maxStoreDelayMs))
+          continue
+        }
         await result.charge?.discard()
         // Another process, or a later start, runs the item again.
         if (isUnavailable) await queue.release([item], { delayMs: retryAfterMs }).catch(onError)
@@ -176,7 +216,9 @@ export class BatchWorker {
 
 /** A model process that crashes again and again on an item is not started for it again. */
 const maxCrashes = 3
-const storeAttempts = 10
+/** A minute in total. Meanwhile, the result of a long answer is not lost. */
+const storeAttempts = 15
+const maxStoreDelayMs = 5_000
 /** Default of the time until an item is tried again, in ms. */
 const retryAfterMs = 1_000
 
@@ -187,7 +229,11 @@ function toRetry(
 ): { readonly delayMs: number; readonly hasCrashed?: boolean } | undefined {
   const delayMs = details.retryAfterMs ?? retryAfterMs
   if (code === 'overloaded' || code === 'unavailable' || code === 'rate_limit') return { delayMs }
-  if (code === 'upstream' || code === 'internal')
-    return crashes + 1 < maxCrashes ? { delayMs, hasCrashed: true } : undefined
-  return undefined
+  if (code !== 'upstream' && code !== 'internal') return undefined
+  // The model cannot be started for a while, which no item can help.
+  const isAboutModel = details.setup || details.retryAfterMs !== undefined
+  if (isAboutModel && !details.processEnded) return { delayMs: details.retryAfterMs ?? setupRetryMs }
+  return crashes + 1 < maxCrashes ? { delayMs, hasCrashed: true } : undefined
 }
+
+const setupRetryMs = 30_000

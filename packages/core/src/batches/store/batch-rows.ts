@@ -84,5 +84,10 @@ export interface BatchDatabase {
   readonly clock: () => string
 }
 
+export async function readClock({ database, clock }: BatchDatabase): Promise<number> {
+  const [row] = await database.query<{ now: number }>(`SELECT ${clock()} AS now`)
+  return (row as { now: number }).now
+}
+
 /** Replaces an id that no batch or file can have, because PostgreSQL rejects some strings. */
 export const toKnownId = (id: string): string => (/^[\w-]{1,100}$/.test(id) ? id : '')

@@ -6,7 +6,14 @@ import { toStorableId } from '../../limits/demand.ts'
 import type { Queries, SqlValue } from '../../storage/database.ts'
 import type { Batch, BatchFormat, BatchProblem, ItemOutcome } from '../batch.ts'
 import type { BatchPage, BatchQuery } from '../batch-actions.ts'
-import { type BatchDatabase, type BatchRow, batchColumns, toBatch, toKnownId } from './batch-rows.ts'
+import {
+  type BatchDatabase,
+  type BatchRow,
+  batchColumns,
+  readClock,
+  toBatch,
+  toKnownId,
+} from './batch-rows.ts'
 import { endBatch } from './end-batch.ts'
 
 export interface NewBatch {
@@ -46,7 +53,7 @@ export class BatchStore {
 
   /** @param worker holds a hidden batch while it writes the items. Undefined if the batch is read from a file */
   async create(given: NewBatch, worker: string | undefined): Promise<Batch> {
-    const { clock, database } = this.#parts
+    const { database } = this.#parts
     const { id, format, endpoint, caller, expiresAfterMs, inputFileId, metadata, hasResultFiles } = given
     const file = (): string | null => (hasResultFiles ? `file-${nanoid()}` : null)
     const values: Readonly<Record<string, SqlValue>> = {
@@ -59,13 +66,14 @@ export class BatchStore {
       error_file: file(),
       metadata: metadata ? JSON.stringify(metadata) : null,
     }
+    const now = await readClock(this.#parts)
+    const all = { ...values, created_at: now, expires_at: now + Math.round(expiresAfterMs) }
     const [row] = await database.query<BatchRow>(
-      `INSERT INTO modelmount_batches (${Object.keys(values).join(', ')}, created_at, expires_at)
-       VALUES (${Object.keys(values)
+      `INSERT INTO modelmount_batches (${Object.keys(all).join(', ')})
+       VALUES (${Object.keys(all)
          .map(() => '?')
-         .join(', ')}, ${clock()}, ${clock()} + ?)
-       RETURNING ${batchColumns}`,
-      [...Object.values(values), expiresAfterMs],
+         .join(', ')}) RETURNING ${batchColumns}`,
+      Object.values(all),
     )
     return toBatch(row as BatchRow)
   }
@@ -82,14 +90,15 @@ export class BatchStore {
     return toBatch(row)
   }
 
-  /** Ends a batch whose file is invalid. */
-  async fail(id: string, worker: string, problems: readonly BatchProblem[]): Promise<void> {
+  /** Ends a batch whose file is invalid. Returns `false` if the batch has been canceled or deleted meanwhile. */
+  async fail(id: string, worker: string, problems: readonly BatchProblem[]): Promise<boolean> {
     const { clock, database } = this.#parts
-    await database.query(
+    const failed = await database.query(
       `UPDATE modelmount_batches SET status = 'failed', ended_at = ${clock()}, worker = NULL, problems = ?,
-         total = 0, remaining = 0, bytes = 0 WHERE id = ? AND worker = ? AND status = 'validating'`,
+         total = 0, remaining = 0, bytes = 0 WHERE id = ? AND worker = ? AND status = 'validating' RETURNING id`,
       [JSON.stringify(problems), id, worker],
     )
+    return failed.length > 0
   }
 
   /** Rejects with an `LlmError` `not_found`. */
@@ -170,15 +179,18 @@ export class BatchStore {
    */
   async *results(id: string, kind?: 'output' | 'error'): AsyncGenerator<readonly ResultRow[]> {
     const condition = kind ? resultCondition[kind] : `status NOT IN ('pending', 'running')`
+    let limit = firstResults
     for (let after = -1; ; ) {
       const rows = await this.#parts.database.query<ResultRow>(
         `SELECT number, custom_id, status, result FROM modelmount_batch_items
-         WHERE batch = ? AND number > ? AND ${condition} ORDER BY number LIMIT ${resultsAtOnce}`,
-        [id, after],
+         WHERE batch = ? AND number > ? AND ${condition} ORDER BY number LIMIT ?`,
+        [id, after, limit],
       )
       if (rows.length > 0) yield rows
-      if (rows.length < resultsAtOnce) return
+      if (rows.length < limit) return
       after = rows.at(-1)?.number as number
+      const characters = rows.reduce((sum, { result }) => sum + (result?.length ?? 0), 1)
+      limit = Math.min(maxResults, Math.max(1, Math.floor((rows.length * pageCharacters) / characters)))
     }
   }
 
@@ -220,9 +232,21 @@ export class BatchStore {
            error_bytes = error_bytes + ?, bytes = bytes - ? WHERE id = ? RETURNING remaining`,
         [items.length, items.length, lines, freed, id],
       )
-      if (row?.remaining === 0) await endBatch(queries, id, clock())
+      const hasEnded = items.length === 0 ? await this.#isEmpty(queries, id) : row?.remaining === 0
+      if (hasEnded) await endBatch(queries, id, clock())
       return items.length
     })
+  }
+
+  /** Whether no item of the batch is left, whatever its counts say: a process may have been killed while it wrote them. */
+  async #isEmpty(queries: Queries, id: string): Promise<boolean> {
+    const left = await queries.query(
+      `SELECT number FROM modelmount_batch_items WHERE batch = ? AND status IN ('pending', 'running') LIMIT 1`,
+      [id],
+    )
+    if (left.length > 0) return false
+    await queries.query('UPDATE modelmount_batches SET remaining = 0 WHERE id = ?', [id])
+    return true
   }
 
   async #find(queries: Queries, id: string, scope: BatchScope): Promise<BatchRow> {
@@ -254,5 +278,7 @@ const toConditions = ({ tenant, format }: BatchScope): Condition[] => [
 ]
 
 const endedAtOnce = 500
-/** Bounds the memory of a page. */
-const resultsAtOnce = 100
+/** A page of results has as many as make up this number of characters, according to the page before. */
+const pageCharacters = 1_000_000
+const firstResults = 8
+const maxResults = 500

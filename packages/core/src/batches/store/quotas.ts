@@ -21,11 +21,11 @@ export async function checkQuotas(
 ): Promise<void> {
   const [sums] = await query<Record<'items' | 'own' | 'own_files' | 'total' | 'files', number | null>>(
     `SELECT
-       (SELECT sum(remaining) FROM modelmount_batches WHERE tenant = ? AND ${isKept}) AS items,
-       (SELECT sum(bytes) FROM modelmount_batches WHERE tenant = ? AND ${isKept}) AS own,
-       (SELECT sum(bytes) FROM modelmount_files WHERE tenant = ? AND batch IS NULL AND ${isKept}) AS own_files,
-       (SELECT sum(bytes) FROM modelmount_batches WHERE ${isKept}) AS total,
-       (SELECT sum(bytes) FROM modelmount_files WHERE batch IS NULL AND ${isKept}) AS files`,
+       (SELECT sum(remaining) FROM modelmount_batches WHERE tenant = ? AND archived_at IS NULL AND ${keptCondition}) AS items,
+       (SELECT sum(bytes) FROM modelmount_batches WHERE tenant = ? AND archived_at IS NULL AND ${keptCondition}) AS own,
+       (SELECT sum(bytes) FROM modelmount_files WHERE tenant = ? AND batch IS NULL AND ${keptCondition}) AS own_files,
+       (SELECT sum(bytes) FROM modelmount_batches WHERE archived_at IS NULL AND ${keptCondition}) AS total,
+       (SELECT sum(bytes) FROM modelmount_files WHERE batch IS NULL AND ${keptCondition}) AS files`,
     [tenant, tenant, tenant],
   )
   const { items, own, own_files, total, files } = sums ?? {}
@@ -35,7 +35,7 @@ export async function checkQuotas(
 }
 
 /** What is deleted does not count, though its rows may still be there. A hidden batch with a worker is being written. */
-const isKept = `(status <> 'hidden' OR worker IS NOT NULL)`
+const keptCondition = `(status <> 'hidden' OR worker IS NOT NULL)`
 const retryAfterMs = 60_000
 
 const tooManyItems = (max: number): LlmError =>

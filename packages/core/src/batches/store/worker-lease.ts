@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Database, Queries } from '../../storage/database.ts'
-import { Leases } from '../../storage/leases.ts'
+import { Leases, longestLeaseMs } from '../../storage/leases.ts'
 
 const table = { name: 'modelmount_batch_workers', columns: ['id'], key: ['id'], owner: 'id' } as const
 
@@ -62,8 +62,10 @@ export class WorkerLease {
 }
 
 /** SQL condition for a column with the id of a worker that is no longer valid. */
-export const isFree = (column: string, clock: string): string =>
-  `(${column} IS NULL OR ${column} NOT IN (SELECT id FROM modelmount_batch_workers WHERE expires_at > ${clock}))`
+export const freeCondition = (column: string, clock: string): string =>
+  // A lease of a clock that was set back would be valid for as long as the clock was ahead.
+  `(${column} IS NULL OR ${column} NOT IN (SELECT id FROM modelmount_batch_workers
+     WHERE expires_at > ${clock} AND expires_at <= ${clock} + ${longestLeaseMs}))`
 
 /** Deletes expired leases. */
 export async function deleteExpiredWorkers(queries: Queries, clock: string): Promise<void> {

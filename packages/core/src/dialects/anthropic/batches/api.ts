@@ -23,7 +23,7 @@ export const anthropicBatches: BatchApi = {
   },
   renderError: ({ customId }, _endpoint, error) =>
     toLine(customId, `{"type":"errored","error":${renderError(error, `req_${nanoid()}`).body}}`),
-  renderUnrun: ({ customId }, outcome) => toLine(customId, `{"type":"${outcome}"}`),
+  renderNotRun: ({ customId }, outcome) => toLine(customId, `{"type":"${outcome}"}`),
 }
 
 /** A direct request without output caches its prompt for the next request. Items have no order. */

@@ -40,10 +40,10 @@ export const openaiBatches: BatchApi = {
     const { status, body } = renderError(error)
     return toLine(item, toResponse(status, body as string))
   },
-  renderUnrun: (item, outcome) => toLine(item, 'null', JSON.stringify(unrun[outcome])),
+  renderNotRun: (item, outcome) => toLine(item, 'null', JSON.stringify(notRunErrors[outcome])),
 }
 
-const unrun = {
+const notRunErrors = {
   canceled: {
     code: 'batch_cancelled',
     message: 'This request was not executed because the batch was cancelled.',

@@ -54,6 +54,7 @@ export class Failures {
       throw new LlmError(
         'upstream',
         `The file of the model "${name}" crashed the engine ${maxLoadCrashes} times while loading. The next attempt is in ${toMinutes(loadBanMs - age)} minutes, or when the file changes.`,
+        { retryAfterMs: loadBanMs - age },
       )
     }
     const restarts = failure.ends - immediateRestarts

@@ -30,6 +30,8 @@ export class LoadedModels {
    * eviction.
    */
   #evicting: LocalModel | undefined
+  /** Whether the eviction is for a background call. */
+  #isEvictingForBackground = false
   readonly #queue = new WaitQueue<QueuedUse>({
     select: (waiting) => this.#select(waiting),
     admit: ({ key, run }) => run(this.#models.get(key) as LocalModel),
@@ -99,11 +101,19 @@ export class LoadedModels {
   #select(all: readonly QueuedUse[]): QueuedUse | undefined {
     clearTimeout(this.#pumpTimer)
     const waiting = all.toSorted((a, b) => Number(a.isBackground) - Number(b.isBackground))
+    const wantsBack = ({ key, isBackground }: QueuedUse): boolean =>
+      !isBackground && key === this.#evicting?.key
+    // The eviction has not begun while calls run.
+    if (this.#isEvictingForBackground && this.#evicting?.isBusy && waiting.some(wantsBack))
+      this.#evicting = undefined
     const admissible = waiting.find(({ key }) => this.#findOrAddModel(key))
     if (admissible) return admissible
     const next = waiting.find(({ key }) => !this.#models.has(key))
     if (next) {
-      this.#evicting ??= this.#findEvictable(next)
+      if (!this.#evicting) {
+        this.#evicting = this.#findEvictable(next)
+        this.#isEvictingForBackground = next.isBackground
+      }
       if (this.#evicting?.isBusy === false) void this.#evicting.release()
       return undefined
     }

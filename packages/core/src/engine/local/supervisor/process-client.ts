@@ -317,7 +317,7 @@ export class ProcessClient {
       : ` unexpectedly (${status || 'connection lost'})`
     const code = this.#exitReason === engineClosedReason ? 'overloaded' : 'upstream'
     const cause = new Error(`${status}\n${this.#connection.readLogTail()}`)
-    return new LlmError(code, `The model process has ended${why}.`, {}, { cause })
+    return new LlmError(code, `The model process has ended${why}.`, { processEnded: true }, { cause })
   }
 }
 

@@ -1,13 +1,13 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { ActiveBatch } from '../batch.ts'
-import { BatchTurns } from './batch-turns.ts'
+import { BatchScheduler } from './batch-scheduler.ts'
 
 const clock = { now: 1_000 }
-let turns: BatchTurns
+let scheduler: BatchScheduler
 
 beforeEach(() => {
   clock.now = 1_000
-  turns = new BatchTurns(() => clock.now)
+  scheduler = new BatchScheduler(() => clock.now)
 })
 
 const batch = (id: string, tenant: string): ActiveBatch => ({
@@ -18,8 +18,8 @@ const [a1, a2, b1] = [batch('a1', 'a'), batch('a2', 'a'), batch('b1', 'b')]
 
 /** Serves the next batch, and returns its id. */
 function serve(...active: readonly ActiveBatch[]): string | undefined {
-  const [next] = turns.inOrder(active)
-  if (next) turns.onTaken(next)
+  const [next] = scheduler.inOrder(active)
+  if (next) scheduler.onTaken(next)
   return next?.id
 }
 

@@ -7,7 +7,7 @@ import type { ActiveBatch } from '../batch.ts'
  */
 const turnMs = 15_000
 
-export class BatchTurns {
+export class BatchScheduler {
   readonly #now: () => number
   /** When a tenant was last served, by tenant. */
   readonly #servedAt = new Map<string, number>()
