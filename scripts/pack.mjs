@@ -20,6 +20,7 @@ const sharedModules = [
   'units',
   'options/check',
   'engine/(events|request)',
+  'http/(body|stall-timeout)',
   'limits/(bucket|demand|headers|memory|reservation)',
   'accounts/(keys|tenants|usage)/tables',
   'batches/tables',

@@ -28,6 +28,11 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   ],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
+  'packages/cli/src/{serve-batches,batch/batch}.test.ts': [
+    '.ci/run',
+    'batches through commands in separate processes',
+  ],
+  'packages/core/src/batches/lifecycle.test.ts': ['.ci/run', 'seconds until leases expire'],
   'packages/cli/src/session.test.ts': [
     '.ci/run',
     'each command of a session with a model process, with and without a server',

@@ -161,6 +161,17 @@ describe('a file with the place of another', () => {
     await expect(linked.query("UPDATE modelmount_keys SET name = 'lost'")).rejects.toMatchObject(unavailable)
   })
 
+  test('is opened by an app that has not read from the old file yet', async () => {
+    await createKey('app')
+    const copy = await backUp()
+    const other = await openDatabase(path)
+    onTestFinished(() => other.close())
+    remove('', '-wal', '-shm')
+    renameSync(copy, path)
+
+    expect(await other.query('SELECT name FROM modelmount_keys')).toEqual([{ name: 'app' }])
+  })
+
   test('keeps its own -wal file when the app closes the old file', async () => {
     await createKey('app')
     const copy = await backUp()

@@ -65,7 +65,9 @@ export const openaiApi: BatchApi = {
   },
   /** The succeeded requests come first. */
   results: async function* (server, id) {
-    const { output_file_id, error_file_id } = await findEnded(server, id)
+    const { status, output_file_id, error_file_id } = await findEnded(server, id)
+    if (status !== 'failed' && output_file_id === null && error_file_id === null)
+      throw new Error(`The results of batch ${id} are no longer stored.`)
     for (const file of [output_file_id, error_file_id])
       if (file !== null) yield* bytesOf((await server.send('GET', `${fileOf(file)}/content`)).body)
   },

@@ -54,7 +54,7 @@ export interface BatchActions {
   results(id: string): AsyncIterable<BatchResult>
   /** Resolves with the results as lines, which are not parsed. Rejects like `results`. */
   resultLines(id: string): Promise<AsyncIterable<string>>
-  /** Yields the batch at once, and when it has changed, at most twice a second, until it has ended. */
+  /** Yields the batch at once, and when it has changed, at most five times a second, until it has ended. */
   watch(id: string, options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<Batch>
   /** Resolves with the batch when it has ended. */
   waitUntilEnded(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Batch>

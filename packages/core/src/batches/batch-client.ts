@@ -97,7 +97,7 @@ export function createBatchClient(
   }
 }
 
-const watchEveryMs = 500
+const watchEveryMs = 200
 
 const hasEnded = ({ status }: Batch): boolean => status === 'ended' || status === 'failed'
 

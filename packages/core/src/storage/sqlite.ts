@@ -231,7 +231,7 @@ async function openAgain(path: string, file: OpenedFile, cause: Error): Promise<
   if (change?.change === 'missing') throw change
   if (change?.change === 'replaced' && files) {
     // The old file stays open until then, so that no new file can get its inode number.
-    const opened = await openFile(path, { files, steps: change.steps })
+    const opened = await openFile(path, { files, steps: await stepsOf(file.writer, change) })
     void closeFile(file)
     return opened
   }
@@ -239,6 +239,12 @@ async function openAgain(path: string, file: OpenedFile, cause: Error): Promise<
   if (change) await file.writer.checkpoint().catch(() => {})
   await closeFile(file)
   return openFile(path)
+}
+
+/** The steps of a replaced file. A reader that opens after the change has no connection to the old file. */
+async function stepsOf(writer: SqliteThread, change: FilesChanged): Promise<readonly string[]> {
+  const error: unknown = await writer.run('SELECT 1', []).catch((cause: unknown) => cause)
+  return error instanceof FilesChanged ? error.steps : change.steps
 }
 
 interface OpenTransaction {
