@@ -594,6 +594,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       '… kills of the app during a batch of … items: each item has one result, and is charged once',
     ],
     [
+      'test/incidents/process/a-restart-billed-a-batch-twice.test.ts',
+      'a kill at each statement that stores a result: each item has one result, and is charged once',
+    ],
+    [
       'packages/core/src/accounts/usage/killed-calls.test.ts',
       'an item of a batch whose process is killed before its result is stored costs nothing',
     ],
