@@ -22,7 +22,9 @@ test('every API responds with 503 and retry-after within 8 s, and calls work aga
   const database = join(folder, 'data.db')
   const logged: unknown[] = []
   const logger = { warn: () => {}, error: (_details: object, message: string) => logged.push(message) }
-  const { llm, post } = await serveScripted(folder, { auth: 'keys', database, logger })
+  // Without a worker of batches, which would log its own attempts.
+  const batches = { run: false }
+  const { llm, post } = await serveScripted(folder, { auth: 'keys', database, logger, batches })
   const limits = { requestsPerMinute: 100 }
   const keys = await Promise.all(chats.map(({ path }) => llm.keys.create({ name: path, limits })))
   const askAll = () =>

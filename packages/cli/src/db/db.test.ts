@@ -171,7 +171,7 @@ describe.each(databases().filter(({ name }) => name === 'PostgreSQL'))('in $name
     const start = async () => (await createLlm({ auth: 'keys', models: folder, database: location })).close()
     await start()
     const opened = await openDatabase(location)
-    await opened.query('CREATE TABLE modelmount_batches (id TEXT)')
+    await opened.query('CREATE TABLE modelmount_table_of_a_newer_version (id TEXT)')
     await opened.query('CREATE TABLE notes_of_the_app (id TEXT)')
 
     await opened.query(blockOf('Restore', 'sql'))
