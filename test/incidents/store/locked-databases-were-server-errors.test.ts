@@ -22,9 +22,7 @@ test('every API responds with 503 and retry-after within 8 s, and calls work aga
   const database = join(folder, 'data.db')
   const logged: unknown[] = []
   const logger = { warn: () => {}, error: (_details: object, message: string) => logged.push(message) }
-  // Without a worker of batches, which would log its own attempts.
-  const batches = { run: false }
-  const { llm, post } = await serveScripted(folder, { auth: 'keys', database, logger, batches })
+  const { llm, post } = await serveScripted(folder, { auth: 'keys', database, logger })
   const limits = { requestsPerMinute: 100 }
   const keys = await Promise.all(chats.map(({ path }) => llm.keys.create({ name: path, limits })))
   const askAll = () =>
@@ -43,7 +41,10 @@ test('every API responds with 503 and retry-after within 8 s, and calls work aga
   expect(responses.map(({ status }) => status)).toEqual([503, 503, 503])
   expect(responses.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1'])
   expect(elapsedMs).toBeLessThan(8_000)
-  expect(logged).toEqual(Array(3).fill('The database is unavailable. Try again in 1 s.'))
+  // One error for each call. The jobs of usage and of batches may add one each when they run meanwhile.
+  expect(new Set(logged)).toEqual(new Set(['The database is unavailable. Try again in 1 s.']))
+  expect(logged.length).toBeGreaterThanOrEqual(3)
+  expect(logged.length).toBeLessThanOrEqual(5)
   expect((await askAll()).map(({ status }) => status)).toEqual([200, 200, 200])
 })
 
