@@ -4,6 +4,7 @@ import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished } from 'vitest'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { allCalls, type CallRow } from './all-calls.ts'
 import { emptyFolder } from './empty-folder.ts'
 import { type KillableServer, startKillableServer } from './killed-server.ts'
 import { randomOf } from './random.ts'
@@ -137,8 +138,6 @@ async function killUntilEnded(
     await store.close()
   }
 }
-
-type CallRow = Awaited<ReturnType<Llm['usage']['calls']>>[number]
 
 /** The result of one item, in the terms of both APIs. */
 interface Result {
@@ -296,14 +295,3 @@ function costOf({ promptTokens, cachedTokens, outputTokens }: Answer, row: CallR
 }
 
 const toMillionths = (nanoUsd: number): bigint => BigInt(Math.round(nanoUsd * 1e6))
-
-async function allCalls(llm: Llm): Promise<readonly CallRow[]> {
-  const rows: CallRow[] = []
-  for (let after: string | undefined, isMore = true; isMore; ) {
-    const page = await llm.usage.calls({ limit: 1_000, ...(after !== undefined && { after }) })
-    rows.push(...page)
-    after = page.at(-1)?.id
-    isMore = page.length === 1_000
-  }
-  return rows
-}

@@ -8,6 +8,7 @@ import { scriptedEngine } from '@modelmount/core/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { withTimeout } from '../../packages/core/src/util/with-timeout.ts'
+import { allCalls, type CallRow } from '../support/all-calls.ts'
 import { databases } from '../support/databases.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import {
@@ -167,19 +168,6 @@ function expectCharged(rows: readonly CallRow[], answers: readonly Received[]): 
     `${complete} complete answers and ${cut} others; ${received} tokens received, ${charged} charged; ` +
     `at most ${-least} tokens of an answer too few, and ${most} too many`
   )
-}
-
-type CallRow = Awaited<ReturnType<Llm['usage']['calls']>>[number]
-
-async function allCalls(llm: Llm): Promise<readonly CallRow[]> {
-  const rows: CallRow[] = []
-  for (let after: string | undefined, isMore = true; isMore; ) {
-    const page = await llm.usage.calls({ limit: 1_000, ...(after !== undefined && { after }) })
-    rows.push(...page)
-    after = page.at(-1)?.id
-    isMore = page.length === 1_000
-  }
-  return rows
 }
 
 /** The sums per day and the spending are those of the rows. */

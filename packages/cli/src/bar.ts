@@ -7,7 +7,7 @@ export interface Operation {
   readonly status: string
   readonly total: number
   readonly completed: number
-  /** What was complete before the operation started. */
+  /** Bytes or requests that were complete before the operation started. */
   readonly resumed: number
   readonly elapsedMs: number
   /** @default 'bytes' */

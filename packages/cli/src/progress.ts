@@ -34,7 +34,7 @@ const redrawMs = 100
 
 interface Row extends ProgressLine {
   readonly startedMs: number
-  /** What was complete before this command. */
+  /** Bytes or requests that were complete before this command started. */
   readonly first: number
 }
 

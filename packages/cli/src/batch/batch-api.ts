@@ -1,4 +1,4 @@
-/** What the commands need of an API with batches. */
+/** The interface to a server's batches. The commands use it for both APIs. */
 import type { Server } from '../server.ts'
 import type { RequestLine, RequestLines } from './request-lines.ts'
 
@@ -48,7 +48,7 @@ export const completedOf = ({ outcomes }: Pick<BatchState, 'outcomes'>): number 
 export const notEnded = ({ id, status }: BatchState): Error =>
   new Error(`${id} has not ended. Its status is ${status}. Wait for it: modelmount batch status ${id} --wait`)
 
-/** Joins small pieces, because each piece is sent in a packet of its own. */
+/** Joins small pieces, because each piece is sent in a separate packet. */
 export async function* toChunks(pieces: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   let text = ''
   for await (const piece of pieces) {

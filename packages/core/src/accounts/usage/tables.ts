@@ -88,7 +88,7 @@ export const usageTables: readonly Migration[] = [
     'ALTER TABLE modelmount_funds ADD COLUMN tenant TEXT',
     'ALTER TABLE modelmount_funds ADD COLUMN note TEXT',
   ],
-  // Calls of batches. The sums of a day include them, and have their part in columns of its own.
+  // Calls of batches. The sums of a day include them, and separate columns hold their part.
   [
     'ALTER TABLE modelmount_calls ADD COLUMN batch INTEGER NOT NULL DEFAULT 0',
     'ALTER TABLE modelmount_usage_days ADD COLUMN batch_calls BIGINT NOT NULL DEFAULT 0',
