@@ -6,6 +6,7 @@ import type { LlmOptions } from '../../packages/core/src/options.ts'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { scriptedEngine } from '../../packages/core/src/testing/scripted-engine.ts'
 import { databases } from '../support/databases.ts'
+import { hostPool } from '../support/host-pool.ts'
 
 const open = (options: LlmOptions) => createLlm({ engine: scriptedEngine(''), models: [], ...options })
 
@@ -84,8 +85,7 @@ test('an app with SQLite may be closed twice', async () => {
 test.runIf(all.length > 1)('a pool of the host app stays open when createLlm() fails', async () => {
   const location = await (all.at(-1) as (typeof all)[number]).fresh()
   await spoil(location, 'usage')
-  const pool = new pg.Pool({ connectionString: location })
-  onTestFinished(() => pool.end())
+  const pool = hostPool({ connectionString: location })
 
   await expect(open({ auth: 'keys', database: pool })).rejects.toThrow('of usage differs')
 

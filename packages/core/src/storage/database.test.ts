@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
+import { hostPool } from '../../../../test/support/host-pool.ts'
 import type { Database } from './database.ts'
 import { openDatabase } from './open.ts'
 import { openPostgres } from './postgres.ts'
@@ -230,8 +231,7 @@ test('in-memory SQLite databases are separate', async () => {
 
 describe.runIf(all.length > 1)('PostgreSQL alone', () => {
   test('the pool of the app is used, and left open', async () => {
-    const pool = new pg.Pool({ connectionString: (await all[1]?.fresh()) ?? '' })
-    onTestFinished(() => pool.end())
+    const pool = hostPool({ connectionString: (await all[1]?.fresh()) ?? '' })
     const database = await openDatabase(pool)
 
     expect(await database.query('SELECT 2 ^ 3 = ? AS truth', [8])).toEqual([{ truth: 1 }])
@@ -345,8 +345,7 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
     })
 
     test('the time limits end with the transaction, as the connection may belong to the host app', async () => {
-      const pool = new pg.Pool({ connectionString: url, max: 1 })
-      onTestFinished(() => pool.end())
+      const pool = hostPool({ connectionString: url, max: 1 })
       const shared = await openPostgres(pool, responseTimeoutMs)
       const limitsOf = async () =>
         (await shared.query("SELECT current_setting('lock_timeout') AS lock"))[0] as object
