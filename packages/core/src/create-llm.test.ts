@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createLlm } from './create-llm.ts'
 import type { EmbedRequest } from './engine/embeddings.ts'
 import type { Engine, EngineCall } from './engine/engine.ts'
-import { uncached } from './engine/events.ts'
+import { collect, uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { internals } from './llm.ts'
@@ -234,6 +234,15 @@ test('generate yields the events of the engine', async () => {
   for await (const { type } of generation) types.push(type)
   expect(generation.model).toBe('any')
   expect(types).toEqual(['start', 'text', 'end'])
+})
+
+test('generate needs neither a signal nor a model, and collect joins the events', async () => {
+  const llm = await createLlm({ engine: scriptedEngine(['Hel', 'lo.']), models: folder })
+
+  const generation = await llm.generate({ input: { kind: 'text', prompt: ['Hi'] } })
+  const { text, finishReason } = await collect(generation)
+
+  expect([generation.model, text, finishReason]).toEqual(['tiny:latest', 'Hello.', 'stop'])
 })
 
 test('the Modelfile defaults of a model apply to every request, and an invalid parameter is logged once', async () => {

@@ -22,8 +22,11 @@ import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 
 export interface Llm {
   readonly chat: Chat
-  /** Generates one answer as a stream of events. Throws `LlmError`. */
-  generate(request: GenerateRequest, options: CallOptions): Promise<Generation>
+  /**
+   * Generates one answer as a stream of events. Resolves when the answer begins. `collect()` joins the events. Throws
+   * `LlmError`.
+   */
+  generate(request: ModelOptional<GenerateRequest>, options?: CallOptions): Promise<Generation>
   /**
    * Computes the embedding vectors of texts: `llm.embed({ inputs: ['Hello'] })`. Rejects with an `AbortError`
    * when `signal` aborts. Throws `LlmError`: `invalid_request` for a model without embeddings.
@@ -41,9 +44,9 @@ export interface Llm {
   /**
    * Counts the tokens of a request's prompt without generating an answer. Rejects and throws like `embed`.
    */
-  countTokens(request: GenerateRequest, options?: UnaryCallOptions): Promise<number>
+  countTokens(request: ModelOptional<GenerateRequest>, options?: UnaryCallOptions): Promise<number>
   /** Renders a request's prompt with the model's template. Rejects and throws like `embed`. */
-  render(request: GenerateRequest, options?: UnaryCallOptions): Promise<string>
+  render(request: ModelOptional<GenerateRequest>, options?: UnaryCallOptions): Promise<string>
   /** Loads a model ahead of its first call. Rejects and throws like `embed`. */
   load(model: string, options?: LoadOptions & UnaryCallOptions): Promise<void>
   /** Unloads a model after its running answers have ended. Throws `not_found` for an unknown model. */

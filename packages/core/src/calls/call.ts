@@ -28,7 +28,8 @@ export type CallKind =
   | 'batch'
 
 export interface CallOptions {
-  readonly signal: AbortSignal
+  /** Cancels the call. */
+  readonly signal?: AbortSignal | undefined
   /**
    * The caller whose limits and spending this call counts for. KV state is reused only within its tenant, and
    * tenants get fair shares of the model's time.
@@ -52,7 +53,7 @@ export interface CallOptions {
 }
 
 /** Options of a call that returns one result instead of a stream. */
-export type UnaryCallOptions = Partial<Omit<CallOptions, 'stream'>>
+export type UnaryCallOptions = Omit<CallOptions, 'stream'>
 
 /** An item of a batch. Its calls run in the background, cost half the price, and count towards no rate limit. */
 export interface BatchItemCall {

@@ -20,7 +20,7 @@ export type ModelOptional<Request extends { readonly model: string }> = Omit<Req
 
 /** Options of a call through a client, which sets `caller` and `dialect` itself. */
 export type ClientCallOptions = Omit<CallOptions, 'caller' | 'dialect'>
-export type ClientUnaryOptions = Partial<Omit<ClientCallOptions, 'stream'>>
+export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
 
 export type ModelActions = Pick<
   ModelStore,
@@ -29,15 +29,15 @@ export type ModelActions = Pick<
 
 export interface LlmClient {
   /** Generates one answer. Resolves when the answer begins. Throws `LlmError`. */
-  generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation>
+  generate(request: ModelOptional<GenerateRequest>, options?: ClientCallOptions): Promise<Generation>
   /**
    * Runs several requests for one model as one call, which is admitted and charged once. Throws `LlmError`.
    */
-  generateGroup(requests: readonly GenerateRequest[], options: ClientCallOptions): Promise<GenerationGroup>
+  generateGroup(requests: readonly GenerateRequest[], options?: ClientCallOptions): Promise<GenerationGroup>
   /** Counts the tokens of a request's prompt. Throws `LlmError`. */
-  countTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number>
+  countTokens(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<number>
   /** Renders a request's prompt with the model's template. Throws `LlmError`. */
-  render(request: GenerateRequest, options?: ClientUnaryOptions): Promise<string>
+  render(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<string>
   embed(
     request: ModelOptional<EmbedRequest>,
     options?: ClientUnaryOptions,
@@ -119,7 +119,10 @@ export class CallerClient implements RouteClient {
     return this.#parts.batchesFor(this.#scope.caller)
   }
 
-  async generate(request: ModelOptional<GenerateRequest>, options: ClientCallOptions): Promise<Generation> {
+  async generate(
+    request: ModelOptional<GenerateRequest>,
+    options: ClientCallOptions = {},
+  ): Promise<Generation> {
     const requests = [await this.#withModel<GenerateRequest>(request)]
     return this.#parts.pipeline.generate(
       this.#toSettings('generate', requests, options),
@@ -129,7 +132,7 @@ export class CallerClient implements RouteClient {
 
   async generateGroup(
     requests: readonly GenerateRequest[],
-    options: ClientCallOptions,
+    options: ClientCallOptions = {},
   ): Promise<GenerationGroup> {
     if (requests.length === 0) throw invalidRequest('Expected at least one prompt.')
     return this.#parts.pipeline.generateGroup(
@@ -160,11 +163,11 @@ export class CallerClient implements RouteClient {
     )
   }
 
-  countTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number> {
+  countTokens(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<number> {
     return this.#runForValue('count', request, options, (engine) => engine.countTokens)
   }
 
-  render(request: GenerateRequest, options?: ClientUnaryOptions): Promise<string> {
+  render(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<string> {
     return this.#runForValue('render', request, options, (engine) => engine.render)
   }
 

@@ -37,7 +37,7 @@ const end: GenerateEvent = {
 const generate = (
   engine: Engine,
   request: GenerateRequest,
-  { stream = false, ...call }: CallOptions,
+  { stream = false, ...call }: CallOptions & { readonly signal: AbortSignal },
   steps: readonly CallStep[] = [],
 ): Promise<Generation> =>
   new CallPipeline(
