@@ -51,7 +51,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger'],
   },
-  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'http', 'limits'] },
+  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'http', 'limits', 'options'] },
   'create-llm': {
     values: [
       'accounts',

@@ -26,6 +26,7 @@ import { containLogger, createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
 import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
+import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
 import { type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
@@ -39,7 +40,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const report = createErrorReporter(resolved.logger)
   const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
   const engine = resolved.engine ?? createLocalEngine(models, resolved)
-  const accounts = await openAccounts(resolved, options.tiers, (cause) => report(LlmError.from(cause)))
+  const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
   const pipeline = createPipeline(engine, resolved, accounts)
   const resolveDefaultModel = async (): Promise<string> => {
@@ -88,6 +89,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
       return subjects.of(await keys.authenticate(secret))
     },
+    configure: createConfigure(accounts),
     as: (caller) => clientFor({ caller }),
     close: async () => {
       const watching = tenants.close()
@@ -151,25 +153,33 @@ function createLocalEngine(models: ModelStore, { local, logger }: Resolved): Loc
 }
 
 /** Opens keys, authentication, limits and the ledger. */
-async function openAccounts(
-  resolved: Resolved,
-  tiers: LlmOptions['tiers'],
-  onError: (cause: unknown) => void,
-) {
+async function openAccounts(resolved: Resolved, onError: (cause: unknown) => void) {
   const warn: DatabaseLog = (details, message) => resolved.logger?.warn(details, message)
   const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database, warn)
   return closeOnFailure(database, async () => {
-    const keys = await openKeys(database, tiers && Object.keys(tiers))
+    const subjects = new CallerSubjects(resolved.metering.tiers)
+    const keys = await openKeys(database, () => subjects.tierNames)
     const namesOf = (ids: readonly string[]) => keys.namesOf(ids)
     return {
-      ...{ database, keys, onError },
+      ...{ database, keys, subjects, onError },
       deletions: database && (await openDeletionWatcher(database, onError)),
       metering: await openMetering(database, { ...resolved.metering, namesOf, onError }),
       access: createAccess(resolved.access, (secrets) => keys.findCallers(secrets)),
-      subjects: new CallerSubjects(resolved.metering.tiers),
     }
   })
 }
+
+const createConfigure =
+  ({ metering: { ledger }, subjects }: Awaited<ReturnType<typeof openAccounts>>): Llm['configure'] =>
+  (changes) => {
+    checkLiveOptions(changes)
+    const { prices, tiers } = changes
+    if (prices !== undefined) {
+      if (!ledger) throw new TypeError('`prices` need a database: set the option `database` of createLlm()')
+      ledger.setPrices(prices)
+    }
+    if (tiers !== undefined) subjects.setTiers(structuredClone(tiers))
+  }
 
 const createPipeline = (
   engine: Engine,

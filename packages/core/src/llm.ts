@@ -19,6 +19,7 @@ import type { LlmError } from './errors.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import type { StallLimits } from './http/message.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
+import type { LiveOptions } from './options/live.ts'
 
 export interface Llm {
   readonly chat: Chat
@@ -73,6 +74,12 @@ export interface Llm {
    * Throws an `LlmError` `authentication` without a valid key.
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
+  /**
+   * Replaces `prices`, `tiers` or both while the app serves. The change applies to this process, to calls that begin
+   * from now on. Running calls keep the prices and limits with which they were admitted. Throws a `TypeError` for an
+   * invalid option, and then changes nothing.
+   */
+  configure(changes: LiveOptions): void
   /**
    * Creates a client that is restricted to one caller's models and limits. Throws `LlmError` for an invalid
    * caller.

@@ -38,7 +38,6 @@ test('without options and environment variables, all defaults apply', () => {
     database: undefined,
     metering: {
       prices: {},
-      tiers: {},
       modelLimits: {},
       warnings: {},
       retentionMs: 7_776_000_000,

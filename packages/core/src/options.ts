@@ -6,7 +6,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AccessOptions } from './accounts/auth/access.ts'
-import type { Tier } from './accounts/auth/caller.ts'
+import type { Tiers } from './accounts/auth/caller.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
@@ -81,7 +81,7 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    *
    * @default no tiers; without a tier, the weight is 1
    */
-  tiers?: Readonly<Record<string, Tier>> | undefined
+  tiers?: Tiers | undefined
 
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined

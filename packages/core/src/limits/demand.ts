@@ -64,10 +64,11 @@ function checkSubjectLimits(limits: Limits | WindowLimit): void {
   } else checkLimits(limits)
 }
 
-/** Throws a `TypeError` that names the wrong option. */
-export function checkLimits(limits: Limits): void {
-  checkKeys('limits.', limits, Object.keys(maxLimits))
-  for (const [name, max] of Object.entries(maxLimits)) checkRange(name, limits[name as keyof Limits], 1, max)
+/** Throws a `TypeError` that names the wrong option. @param group what precedes its name */
+export function checkLimits(limits: Limits, group = 'limits.'): void {
+  checkKeys(group, limits, Object.keys(maxLimits))
+  for (const [name, max] of Object.entries(maxLimits))
+    checkRange(group + name, limits[name as keyof Limits], 1, max)
 }
 
 const maxLimits: Readonly<Record<keyof Limits, number>> = {
@@ -77,15 +78,15 @@ const maxLimits: Readonly<Record<keyof Limits, number>> = {
   concurrent: maxLimit,
 }
 
-/** Throws a `TypeError` that names the wrong option. */
-export function checkInferenceLimits(limits: InferenceLimits): void {
-  checkKeys('limits.', limits, [...Object.keys(maxLimits), 'maxOutputTokens', 'perEndUser'])
+/** Throws a `TypeError` that names the wrong option. @param group what precedes its name */
+export function checkInferenceLimits(limits: InferenceLimits, group: string): void {
+  checkKeys(group, limits, [...Object.keys(maxLimits), 'maxOutputTokens', 'perEndUser'])
   const { maxOutputTokens, perEndUser, ...rateLimits } = limits
-  checkLimits(rateLimits)
-  checkRange('maxOutputTokens', maxOutputTokens, 1, maxUnits)
+  checkLimits(rateLimits, group)
+  checkRange(`${group}maxOutputTokens`, maxOutputTokens, 1, maxUnits)
   if (perEndUser === undefined) return
-  checkKeys('limits.perEndUser.', perEndUser, endUserLimitNames)
-  checkLimits(perEndUser)
+  checkKeys(`${group}perEndUser.`, perEndUser, endUserLimitNames)
+  checkLimits(perEndUser, `${group}perEndUser.`)
 }
 
 const endUserLimitNames = [

@@ -395,7 +395,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     const reserve = (limits: Limits, cost: Cost) => limiter.reserve([ann(limits)], cost)
 
     await expect(reserve({ requestsPerMinute: 0 }, one)).rejects.toThrow(
-      'Expected `requestsPerMinute` to be a whole number from 1 to 100000000000, got 0 (number)',
+      'Expected `limits.requestsPerMinute` to be a whole number from 1 to 100000000000, got 0 (number)',
     )
     await expect(reserve({ concurrent: 1.5 }, one)).rejects.toThrow(TypeError)
     await expect(reserve({}, { requests: 1, tokens: -1 })).rejects.toThrow(

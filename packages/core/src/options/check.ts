@@ -4,14 +4,22 @@ import { join } from 'node:path'
 
 /** Throws for an unknown option. A misspelt option would otherwise be ignored silently. */
 export function checkKeys(group: string, options: object, names: readonly string[]): void {
-  if (typeof options !== 'object')
-    throw new TypeError(`Expected options, got ${String(options)} (${typeof options})`)
+  checkObject(group.replace(/\.$/, ''), options)
   for (const name of Object.keys(options)) {
     if (!names.includes(name))
       throw new TypeError(
         `Unknown option \`${group}${name}\`, expected one of: ${names.map((one) => group + one).join(', ')}`,
       )
   }
+}
+
+/** @param option empty for the options as a whole */
+export function checkObject(option: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return
+  const given = value === null || Array.isArray(value) ? JSON.stringify(value) : describeValue(value)
+  throw new TypeError(
+    option ? `Expected \`${option}\` to be an object, got ${given}` : `Expected options, got ${given}`,
+  )
 }
 
 export function checkMethods(option: string, value: object | undefined, names: readonly string[]): void {

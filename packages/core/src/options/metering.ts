@@ -1,11 +1,11 @@
 /** Checks the options for prices, limits and the storage of usage. */
 
-import type { Tier } from '../accounts/auth/caller.ts'
+import type { Tiers } from '../accounts/auth/caller.ts'
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'
-import { checkInteger, checkKeys, describeValue } from './check.ts'
+import { checkInteger, checkKeys, checkObject, describeValue } from './check.ts'
 
 /**
  * Highest weight of a tier. The share of a tenant with the weight 1 must be long enough to load its saved state.
@@ -24,9 +24,9 @@ export interface UsageOptions {
   readonly retentionDays?: number | 'forever' | undefined
 }
 
-interface UnresolvedMeteringOptions {
+export interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
-  readonly tiers?: Readonly<Record<string, Tier>> | undefined
+  readonly tiers?: Tiers | undefined
   readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
@@ -34,7 +34,7 @@ interface UnresolvedMeteringOptions {
 
 export interface ResolvedMeteringOptions {
   readonly prices: Prices
-  readonly tiers: Readonly<Record<string, Tier>>
+  readonly tiers: Tiers | undefined
   readonly modelLimits: Readonly<Record<string, Limits>>
   readonly warnings: SpendingWarningOptions
   /** `Infinity` if rows are never deleted. */
@@ -42,15 +42,13 @@ export interface ResolvedMeteringOptions {
 }
 
 export function resolveMeteringOptions(options: UnresolvedMeteringOptions): ResolvedMeteringOptions {
-  const { prices = {}, tiers = {}, modelLimits = {}, spendingWarnings: warnings = {}, usage = {} } = options
+  const { prices = {}, tiers, modelLimits = {}, spendingWarnings: warnings = {}, usage = {} } = options
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
-  for (const limits of Object.values(modelLimits)) checkLimits(limits)
-  for (const [name, { weight, ...limits }] of Object.entries(tiers)) {
-    checkInferenceLimits(limits)
-    checkInteger(`tiers['${name}'].weight`, weight, 1, maxWeight)
-  }
-  for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
+  checkObject('modelLimits', modelLimits)
+  for (const [model, limits] of Object.entries(modelLimits)) checkLimits(limits, `modelLimits['${model}'].`)
+  if (tiers !== undefined) checkTiers(tiers)
+  checkPrices(prices)
   for (const threshold of warnings.thresholds ?? [])
     if (!(threshold > 0 && threshold <= 1))
       throw new TypeError(
@@ -65,6 +63,23 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
     warnings,
     retentionMs: retentionDays === 'forever' ? Number.POSITIVE_INFINITY : retentionDays * dayMs,
   }
+}
+
+/** Throws a `TypeError` that names the wrong option. */
+export function checkTiers(tiers: Tiers): void {
+  checkObject('tiers', tiers)
+  for (const [name, tier] of Object.entries(tiers)) {
+    checkObject(`tiers['${name}']`, tier)
+    const { weight, ...limits } = tier
+    checkInferenceLimits(limits, `tiers['${name}'].`)
+    checkInteger(`tiers['${name}'].weight`, weight, 1, maxWeight)
+  }
+}
+
+/** Throws a `TypeError` that names the wrong option. */
+export function checkPrices(prices: Prices): void {
+  checkObject('prices', prices)
+  for (const [model, price] of Object.entries(prices)) checkPrice(model, price)
 }
 
 function checkPrice(model: string, price: Price): void {

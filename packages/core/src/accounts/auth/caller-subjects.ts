@@ -5,13 +5,24 @@
 import { createHash } from 'node:crypto'
 import { LlmError } from '../../errors.ts'
 import type { InferenceLimits, LimitedCaller, Subject } from '../../limits/limits.ts'
-import type { Tier } from './caller.ts'
+import type { Tier, Tiers } from './caller.ts'
 
 export class CallerSubjects {
-  readonly #tiers: Readonly<Record<string, Tier>>
+  #tiers: Tiers | undefined
 
-  constructor(tiers: Readonly<Record<string, Tier>>) {
+  /** @param tiers undefined if the app has no such option */
+  constructor(tiers: Tiers | undefined) {
     this.#tiers = tiers
+  }
+
+  /** Replaces the tiers of calls that begin from now on. */
+  setTiers(tiers: Tiers): void {
+    this.#tiers = tiers
+  }
+
+  /** Undefined if the app has no option `tiers`. */
+  get tierNames(): readonly string[] | undefined {
+    return this.#tiers && Object.keys(this.#tiers)
   }
 
   /**
@@ -68,7 +79,7 @@ export class CallerSubjects {
 
   #tierOf(tier: string | undefined): Tier {
     if (tier === undefined) return {}
-    if (!Object.hasOwn(this.#tiers, tier)) throw unknownTier(tier)
+    if (!this.#tiers || !Object.hasOwn(this.#tiers, tier)) throw unknownTier(tier)
     return this.#tiers[tier] ?? {}
   }
 }

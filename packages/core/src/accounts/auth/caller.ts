@@ -19,6 +19,9 @@ export interface Tier extends InferenceLimits {
   readonly weight?: number | undefined
 }
 
+/** Tiers by name. */
+export type Tiers = Readonly<Record<string, Tier>>
+
 export interface Caller {
   /** Id of a user or team of the host app, or of an API key. Limits and spending are counted per id. */
   readonly id: string

@@ -47,13 +47,18 @@ export interface KeyWithSecret {
   readonly secret: string
 }
 
+type TierNames = () => readonly string[] | undefined
+
 /**
  * @param database if undefined, each method of the returned `Keys` rejects with a `TypeError`
- * @param tiers names of the tiers that a key may have @default all
+ * @param tierNames returns the names of the tiers that a key may have. Undefined means any name
  */
-export async function openKeys(database: Database | undefined, tiers?: readonly string[]): Promise<Keys> {
+export async function openKeys(
+  database: Database | undefined,
+  tierNames: TierNames = () => undefined,
+): Promise<Keys> {
   if (database) await migrate(database, 'keys', keyTables)
-  return new Keys(database ?? createAbsentDatabase('llm.keys'), tiers, database !== undefined)
+  return new Keys(database ?? createAbsentDatabase('llm.keys'), tierNames, database !== undefined)
 }
 
 /**
@@ -66,16 +71,16 @@ export class Keys {
   /** Whether keys can be stored. */
   readonly hasDatabase: boolean
   readonly #database: Database
-  readonly #tiers: readonly string[] | undefined
+  readonly #tierNames: TierNames
   readonly #revocations: RevocationWatcher
   /** Writes of `last_used_at` in flight, by id of the key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
   /** @param hasDatabase false if `database` is a placeholder that rejects each query */
-  constructor(database: Database, tiers: readonly string[] | undefined, hasDatabase = true) {
+  constructor(database: Database, tierNames: TierNames, hasDatabase = true) {
     this.#database = database
     this.hasDatabase = hasDatabase
-    this.#tiers = tiers
+    this.#tierNames = tierNames
     this.requests = new LimitRequests(database)
     this.#revocations = new RevocationWatcher(database)
   }
@@ -294,8 +299,9 @@ export class Keys {
 
   /** Rejects an unknown tier, because each call of a key with this tier would fail. */
   #checkTier(tier: string | null | undefined): void {
-    if (!this.#tiers || typeof tier !== 'string' || this.#tiers.includes(tier)) return
-    const known = this.#tiers.length > 0 ? `one of ${this.#tiers.join(', ')}` : 'no tier: the server has none'
+    const names = this.#tierNames()
+    if (!names || typeof tier !== 'string' || names.includes(tier)) return
+    const known = names.length > 0 ? `one of ${names.join(', ')}` : 'no tier: the server has none'
     throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
 

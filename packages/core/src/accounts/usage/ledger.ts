@@ -126,7 +126,7 @@ export class Ledger {
   readonly #database: Database
   readonly #clock: () => string
   readonly #keyOf: (model: string) => string
-  readonly #rates: ReadonlyMap<string, Rates>
+  #rates: ReadonlyMap<string, Rates>
   readonly #warnings: SpendingWarnings
   readonly #onError: (cause: unknown) => void
   readonly #retention: Retention
@@ -146,15 +146,18 @@ export class Ledger {
     this.#database = database
     this.#clock = now ? () => String(now()) : () => database.clock
     this.#keyOf = keyOf
-    this.#rates = new Map(
-      Object.entries(prices).map(([model, price]) => [model === '*' ? model : keyOf(model), toRates(price)]),
-    )
+    this.#rates = toRatesByModel(prices, keyOf)
     this.#warnings = new SpendingWarnings(warnings, onError)
     this.#onError = onError
     this.#leases = new CreditLeases(database, this.#clock, () => this.renew().catch(onError))
     this.#retention = new Retention(database, { clock: this.#clock, retentionMs, onError })
     this.#namesOf = namesOf
     this.#timer = setInterval(() => void this.chargeKilledCalls(), chargeKilledEveryMs).unref()
+  }
+
+  /** Replaces the prices of calls that open from now on. A running call keeps the price with which it opened. */
+  setPrices(prices: Prices): void {
+    this.#rates = toRatesByModel(prices, this.#keyOf)
   }
 
   /** Whether the caller has a spending limit, and the model is not free. */
@@ -180,7 +183,8 @@ export class Ledger {
 
   /** Opens a call that is charged at its end, without a reservation. */
   openPostpaid(call: LedgerCall): CreditReservation {
-    return this.#createReservation(this.#createCharge(call), call, Number.POSITIVE_INFINITY)
+    const charge = this.#createCharge(call, this.#ratesOf(call.model))
+    return this.#createReservation(charge, call, Number.POSITIVE_INFINITY)
   }
 
   /**
@@ -212,7 +216,7 @@ export class Ledger {
       const maxOutputTokens = Math.min(outputTokens ?? affordable, outputRoom)
       const charged = Number.isFinite(maxOutputTokens) ? maxOutputTokens : 0
       const nanoUsd = computeCost(toWorstCaseTokens(inputTokens, charged, rates), rates, isBatch)
-      const charge = this.#createCharge(call, { at: credit.now, nanoUsd })
+      const charge = this.#createCharge(call, rates, { at: credit.now, nanoUsd })
       await this.#leases.add(queries, charge)
       return { maxOutputTokens, charge }
     })
@@ -296,11 +300,12 @@ export class Ledger {
 
   #createCharge(
     call: LedgerCall,
+    rates: Rates | undefined,
     reserved?: { readonly at: number; readonly nanoUsd: number },
   ): RunningCharge {
     return new RunningCharge(call, reserved, {
       leases: this.#leases,
-      toNote: this.#toNote,
+      toNote: (usage, durationMs) => toNote(call, rates, usage, durationMs),
     })
   }
 
@@ -350,25 +355,6 @@ export class Ledger {
     }
   }
 
-  /** The row of a call with the usage up to now. Throws a `RangeError` if its cost cannot be computed. */
-  readonly #toNote = (call: LedgerCall, usage: CallUsage, durationMs: number): CallNote => {
-    const { caller, model, dialect = null, isBatch = false } = call
-    const tokens = countByKind(usage)
-    const rates = this.#ratesOf(model)
-    return {
-      keyName: toStorableName(caller.key?.name),
-      model: toStorableId(model),
-      dialect,
-      tokens,
-      undeliveredTokens: usage.undeliveredTokens,
-      nanoUsd: rates ? computeCost(tokens, rates, isBatch) : 0,
-      isPriced: !!rates,
-      isBatch,
-      durationMs,
-      limit: caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit),
-    }
-  }
-
   /** Writes one entry once at a time: a late failure would renew the lease of a row that another attempt wrote. */
   #flush(entry: PendingEntry): Promise<void> {
     this.#pending.set(entry.id, entry)
@@ -405,7 +391,7 @@ export class Ledger {
   ): Promise<readonly RecordedCall[]> {
     const { id, caller } = call
     const durationMs = Math.round(outcome.durationMs)
-    const { limit, ...note } = this.#toNote(call, outcome.usage, durationMs)
+    const { limit, ...note } = charge.toNote(outcome.usage, durationMs)
     const { now } = await lockAccount(queries, caller, this.#clock())
     if (charge.isStored) await this.#leases.remove(queries, id)
     // Not later than now: the clock may have been set back during the call.
@@ -431,3 +417,30 @@ const toStorableName = (name: string | undefined): string | null =>
   name?.toWellFormed().replaceAll('\0', '\uFFFD') ?? null
 
 const chargeKilledEveryMs = 3_000
+
+const toRatesByModel = (prices: Prices, keyOf: (model: string) => string): ReadonlyMap<string, Rates> =>
+  new Map(
+    Object.entries(prices).map(([model, price]) => [model === '*' ? model : keyOf(model), toRates(price)]),
+  )
+
+/**
+ * The row of a call with the usage up to now. Throws a `RangeError` if its cost cannot be computed.
+ *
+ * @param rates undefined for a model without a price
+ */
+function toNote(call: LedgerCall, rates: Rates | undefined, usage: CallUsage, durationMs: number): CallNote {
+  const { caller, model, dialect = null, isBatch = false } = call
+  const tokens = countByKind(usage)
+  return {
+    keyName: toStorableName(caller.key?.name),
+    model: toStorableId(model),
+    dialect,
+    tokens,
+    undeliveredTokens: usage.undeliveredTokens,
+    nanoUsd: rates ? computeCost(tokens, rates, isBatch) : 0,
+    isPriced: !!rates,
+    isBatch,
+    durationMs,
+    limit: caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit),
+  }
+}

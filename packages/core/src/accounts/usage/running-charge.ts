@@ -26,7 +26,8 @@ const noteEveryTokens = maxUnnotedTokens / 2
 
 export interface RunningChargeParts {
   readonly leases: CreditLeases
-  readonly toNote: (call: LedgerCall, usage: CallUsage, durationMs: number) => CallNote
+  /** Returns the row of the call. Throws a `RangeError` if its cost cannot be computed. */
+  readonly toNote: (usage: CallUsage, durationMs: number) => CallNote
 }
 
 export class RunningCharge implements LeasedCall {
@@ -37,8 +38,8 @@ export class RunningCharge implements LeasedCall {
   readonly nanoUsd: number
   /** Whether the lease can be in the database. */
   isStored: boolean
-  readonly #call: LedgerCall
   readonly #parts: RunningChargeParts
+  readonly toNote: RunningChargeParts['toNote']
   readonly #startedAt = performance.now()
   /** What the reader has got. Changes while the call runs. */
   #usage: CallUsage | undefined
@@ -60,8 +61,8 @@ export class RunningCharge implements LeasedCall {
     this.at = reserved?.at ?? 0
     this.nanoUsd = reserved?.nanoUsd ?? 0
     this.isStored = reserved !== undefined
-    this.#call = call
     this.#parts = parts
+    this.toNote = parts.toNote
   }
 
   readonly note = (): string | null => {
@@ -69,7 +70,7 @@ export class RunningCharge implements LeasedCall {
     this.#lastTokens = this.#usage.outputTokens
     const durationMs = Math.round(performance.now() - this.#startedAt)
     try {
-      const note = this.#parts.toNote(this.#call, this.#usage, durationMs)
+      const note = this.toNote(this.#usage, durationMs)
       const numbers = [note.nanoUsd, note.undeliveredTokens, ...Object.values(note.tokens)]
       return numbers.every(Number.isSafeInteger) ? JSON.stringify(note) : null
     } catch {
