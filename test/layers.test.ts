@@ -75,7 +75,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'llm', 'models', 'util'],
     types: ['batches', 'calls'],
   },
-  testing: { values: ['errors', 'options', 'options/check', 'engine', 'util'] },
+  testing: { values: ['errors', 'options', 'options/check', 'engine', 'util'], types: ['models'] },
   'dialects/mount': {
     values: ['dialects', 'http', 'llm', 'options', 'options/check', 'units'],
     types: ['accounts'],
@@ -95,7 +95,7 @@ const homes: Record<string, readonly string[]> = {
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
   'lru-cache': ['accounts', 'engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
-  zod: ['dialects', 'engine/local/ipc', 'accounts', 'models'],
+  zod: ['dialects', 'engine/local/ipc', 'accounts', 'models', 'testing'],
   undici: ['models'],
   nanoid: ['batches', 'calls', 'dialects'],
   '@streamparser/json': ['batches'],

@@ -10,7 +10,7 @@ import { collect, uncached } from './engine/events.ts'
 import type { GenerateRequest } from './engine/request.ts'
 import { LlmError } from './errors.ts'
 import { internals } from './llm.ts'
-import { scriptedEngine } from './testing/scripted-engine.ts'
+import { type ScriptedEngine, scriptedEngine } from './testing/scripted-engine.ts'
 
 let folder: string
 beforeEach(async () => {
@@ -410,4 +410,60 @@ test('without keys no database is opened, and the methods of keys reject with th
   await expect(llm.keys.list()).rejects.toThrow('Expected the option `database` of createLlm()')
   await llm.close()
   expect(readdirSync(folder)).toEqual([])
+})
+
+test('a function wraps the local engine, which is closed by the wrapper', async () => {
+  const closed: string[] = []
+  const llm = await createLlm({
+    models: folder,
+    engine: async (local) => ({
+      ...scriptedEngine('Wrapped.'),
+      close: async () => {
+        closed.push(local.constructor.name)
+        await local.close()
+      },
+    }),
+  })
+
+  const { text } = await llm.chat('Hi')
+  await llm.close()
+
+  expect(text).toBe('Wrapped.')
+  expect(closed).toEqual(['LocalEngine'])
+})
+
+test('a function that returns no engine is rejected', async () => {
+  const engine = (() => undefined) as unknown as () => Engine
+
+  await expect(createLlm({ models: folder, engine })).rejects.toThrow(
+    'Expected `engine` to have the method generate()',
+  )
+})
+
+test('a model that the engine finds has its defaults, its details and its full name', async () => {
+  const engine: ScriptedEngine = {
+    ...scriptedEngine('Hello.'),
+    findModel: (name) =>
+      name === 'far'
+        ? {
+            name: 'far:latest',
+            ...{ path: '', sizeBytes: 0, modifiedAt: new Date(0), digest: '', isBuiltIn: false },
+            defaults: { parameters: { temperature: 0.25 }, messages: [], license: [] },
+            details: {
+              ...{ architecture: 'llama', parameterCount: 0, parameterSize: '', quantization: 'unknown' },
+              ...{ capabilities: ['completion', 'thinking'], metadata: {}, tensors: [] },
+            },
+          }
+        : undefined,
+  }
+  const llm = await createLlm({ engine, models: folder })
+  const client = llm.as({ id: 'ann' })
+
+  await llm.chat('Hi', { model: 'far' })
+  const found = await client.models.get('far')
+
+  expect(engine.requests).toMatchObject([{ model: 'far', sampling: { temperature: 0.25 } }])
+  expect(found.name).toBe('far:latest')
+  expect((await client.models.details(found)).capabilities).toEqual(['completion', 'thinking'])
+  await expect(client.models.get('other')).rejects.toThrow('model "other" not found')
 })

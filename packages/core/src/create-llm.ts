@@ -28,7 +28,7 @@ import { expectSource, type ModelSource } from './models/ollama-store/standalone
 import { ModelStore } from './models/store.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
-import { type LlmOptions, resolveOptions } from './options.ts'
+import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
 import { openDatabase } from './storage/open.ts'
 import type { DatabaseLog } from './storage/sqlite.ts'
@@ -39,7 +39,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
   const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
-  const engine = resolved.engine ?? createLocalEngine(models, resolved)
+  const engine = await openEngine(models, resolved)
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
   const pipeline = createPipeline(engine, resolved, accounts)
@@ -143,6 +143,16 @@ const createBatches = (
       })
     },
   })
+
+async function openEngine(models: ModelStore, resolved: Resolved): Promise<Engine> {
+  const { engine } = resolved
+  if (engine && typeof engine !== 'function') return engine
+  const local = createLocalEngine(models, resolved)
+  if (!engine) return local
+  const wrapped = await engine(local)
+  checkEngine(wrapped)
+  return wrapped
+}
 
 function createLocalEngine(models: ModelStore, { local, logger }: Resolved): LocalEngine {
   return new LocalEngine(models, {

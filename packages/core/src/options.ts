@@ -50,11 +50,12 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   local?: LocalOptions | undefined
 
   /**
-   * A custom engine that replaces the local one, such as `scriptedEngine()` in tests.
+   * A custom engine that replaces the local one, such as `scriptedEngine()` in tests. A function gets the local engine
+   * and returns an engine that uses it, such as `recordingEngine()`.
    *
    * @default the local engine, which runs node-llama-cpp on this machine
    */
-  engine?: Engine | undefined
+  engine?: Engine | WrapEngine | undefined
 
   /**
    * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`,
@@ -112,11 +113,13 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   logger?: Logger | undefined
 }
 
+export type WrapEngine = (local: Engine) => Engine | Promise<Engine>
+
 export interface ResolvedOptions {
   readonly models: ModelLocations
   readonly store: ResolvedStoreOptions
   readonly local: ResolvedLocalOptions & { readonly maxCalls: number }
-  readonly engine: Engine | undefined
+  readonly engine: Engine | WrapEngine | undefined
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
@@ -154,19 +157,7 @@ export function resolveOptions(
     'outputBuffer',
     'logger',
   ])
-  checkMethods('engine', options.engine, [
-    'generate',
-    'countTokens',
-    'render',
-    'embed',
-    'rerank',
-    'tokenize',
-    'detokenize',
-    'load',
-    'unload',
-    'loaded',
-    'close',
-  ])
+  if (options.engine !== undefined && typeof options.engine !== 'function') checkEngine(options.engine)
   checkMethods('logger', options.logger, ['warn', 'error'])
   const models = resolveModels(
     options.models,
@@ -176,7 +167,8 @@ export function resolveOptions(
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   const local = resolveLocalOptions(options.local, environment, modelProcess)
   const database = resolveDatabase(options, models)
-  const queue = resolveQueueOptions(options, options.engine ? undefined : local.parallel, environment)
+  const isLocal = options.engine === undefined || typeof options.engine === 'function'
+  const queue = resolveQueueOptions(options, isLocal ? local.parallel : undefined, environment)
   return {
     models,
     store: resolveStoreOptions(options.store, environment),
@@ -198,13 +190,29 @@ export function resolveOptions(
     queue,
     batches: resolveBatchOptions(
       options.batches,
-      options.engine ? undefined : local.parallel,
+      isLocal ? local.parallel : undefined,
       database !== undefined,
     ),
     bodies: resolveBodyOptions(options.bodies),
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     logger: options.logger,
   }
+}
+
+export function checkEngine(engine: unknown): void {
+  checkMethods('engine', Object(engine), [
+    'generate',
+    'countTokens',
+    'render',
+    'embed',
+    'rerank',
+    'tokenize',
+    'detokenize',
+    'load',
+    'unload',
+    'loaded',
+    'close',
+  ])
 }
 
 /**

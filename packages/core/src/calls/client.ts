@@ -102,12 +102,13 @@ export class CallerClient implements RouteClient {
   readonly #findModel: (name: string) => Promise<Model>
 
   constructor(parts: ClientParts, scope: ClientScope = {}) {
-    const { models } = parts
+    const { models, engine } = parts
     const { caller, isRequest } = scope
     this.#parts = parts
     this.#scope = scope
     this.#isAllowed = createModelFilter(caller?.models)
-    this.#findModel = isRequest ? memoizeLast((name) => models.get(name)) : (name) => models.get(name)
+    const findModel = async (name: string): Promise<Model> => engine.findModel?.(name) ?? models.get(name)
+    this.#findModel = isRequest ? memoizeLast(findModel) : findModel
   }
 
   get models(): ModelActions {

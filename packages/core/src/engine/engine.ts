@@ -1,4 +1,5 @@
 /** The engine contract, which every engine implements. */
+import type { ModelDetails } from '../models/gguf/model-details.ts'
 import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { GenerateEvent } from './events.ts'
@@ -44,6 +45,13 @@ export interface Engine {
    */
   deletePromptStates?(tenant: string): Promise<number>
   loaded(): readonly LoadedModel[]
+  /**
+   * Finds a model before the store looks for it. Returns undefined for a name that only the store may know. An engine
+   * without this method leaves all names to the store.
+   */
+  findModel?(name: string): Model | undefined
+  /** Reads details of a model, so that a recording of its calls has them. Throws the errors of the store. */
+  details?(model: Model): Promise<ModelDetails>
   /** Ends running calls and frees all resources. */
   close(): Promise<void>
 }

@@ -1,7 +1,7 @@
 /** The entry point `@modelmount/core/models`: models, their details, and Modelfiles. */
 
-export type { Capability, ModelDetails } from './gguf/details.ts'
 export type { Tensor } from './gguf/gguf.ts'
+export type { Capability, ModelDetails } from './gguf/model-details.ts'
 export type { Adapter, Model } from './model.ts'
 export type { CreateModelRequest } from './modelfile/create-request.ts'
 export type { ModelfileDefaults, ModelfileMessage } from './modelfile/defaults.ts'

@@ -1,4 +1,5 @@
 /** One model of the store. */
+import type { ModelDetails } from './gguf/model-details.ts'
 import type { ModelfileDefaults } from './modelfile/defaults.ts'
 import type { ModelConfig } from './ollama-store/manifest.ts'
 
@@ -26,6 +27,8 @@ export interface Model {
   /** Absent for a standalone GGUF file. */
   readonly defaults?: ModelfileDefaults
   readonly config?: ModelConfig
+  /** Details of a model that only the engine knows. Absent for a model of the store, whose file has them. */
+  readonly details?: ModelDetails
   /** Name of the model from which this model was created. */
   readonly parent?: string
 }

@@ -1,8 +1,9 @@
 /** The models on disk: Ollama manifests, standalone GGUF files and the built-in model. */
 import { invalidRequest, LlmError, modelNotFound } from '../errors.ts'
 import { checkModel } from './gguf/check.ts'
-import { type ModelDetails, readDetails } from './gguf/details.ts'
+import { readDetails } from './gguf/details.ts'
 import type { GgufOptions } from './gguf/gguf.ts'
+import type { ModelDetails } from './gguf/model-details.ts'
 import type { Model } from './model.ts'
 import { createModel } from './modelfile/create.ts'
 import type { CreateDependencies, CreateModelRequest } from './modelfile/create-request.ts'
@@ -100,6 +101,7 @@ export class ModelStore {
     { arrays = false }: Pick<GgufOptions, 'arrays'> = {},
   ): Promise<ModelDetails> {
     const model = typeof nameOrModel === 'string' ? await this.get(nameOrModel) : nameOrModel
+    if (model.details) return model.details
     expectWeights(model)
     // Arrays are not cached: a vocabulary takes megabytes, and few requests need it.
     return arrays ? readDetails(model, { arrays }) : this.#details.get(model)

@@ -1,7 +1,7 @@
 /** Shows a model's details. Shape: Ollama API reference, "Show model details". */
 import { modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
-import type { ModelDetails } from '../../models/gguf/details.ts'
+import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import { emptyDefaults, placeholderTemplate } from '../../models/modelfile/defaults.ts'
 import { renderModelfile, renderParameters } from '../../models/modelfile/show.ts'
 import { displayName } from '../../models/ollama-store/name.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type * as neutral from '../../engine/request.ts'
-import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
 import { parse } from '../parse.ts'
 import { createIssueFormatter } from './issue-formatter.ts'
 import * as schema from './schema.ts'

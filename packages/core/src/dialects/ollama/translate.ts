@@ -3,7 +3,7 @@ import type * as neutral from '../../engine/request.ts'
 import { isRaw } from '../../engine/request-input.ts'
 import { unlimitedTokens } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
-import type { Capability, ModelDetails } from '../../models/gguf/details.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
 import {
   defaultOllamaSampling,
   toContextSize,

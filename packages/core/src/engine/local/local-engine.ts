@@ -1,6 +1,8 @@
 /** The local engine: each model runs in a separate process with node-llama-cpp. */
 import { availableParallelism } from 'node:os'
 import { contextDenied } from '../../errors.ts'
+import type { ModelDetails } from '../../models/gguf/model-details.ts'
+import type { Model } from '../../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
@@ -159,6 +161,10 @@ export class LocalEngine implements Engine {
   async deletePromptStates(tenant: string): Promise<number> {
     const counts = this.#loaded.all().map((model) => model.deletePromptStates(scopeTenant(tenant)))
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0)
+  }
+
+  details(model: Model): Promise<ModelDetails> {
+    return this.#models.details(model)
   }
 
   loaded(): readonly LoadedModel[] {

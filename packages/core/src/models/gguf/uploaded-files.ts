@@ -6,9 +6,10 @@ import { type Layer, mediaTypeOf } from '../ollama-store/manifest.ts'
 import type { Blobs } from '../ollama-store/store-contracts.ts'
 import type { Progress } from '../registry/progress.ts'
 import { checkModel } from './check.ts'
-import { type ModelDetails, readDetails } from './details.ts'
+import { readDetails } from './details.ts'
 import { describeFile, type Gguf, readGguf } from './gguf.ts'
 import { detectGgufKind, type GgufKind, isGguf } from './kind.ts'
+import type { ModelDetails } from './model-details.ts'
 
 export interface UploadedGguf {
   readonly kind: GgufKind

@@ -1,8 +1,9 @@
 /** Loads the weights of a new model from a base model or from uploaded files. */
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { checkModel } from '../gguf/check.ts'
-import { type ModelDetails, readDetails } from '../gguf/details.ts'
+import { readDetails } from '../gguf/details.ts'
 import { describeFile, readGguf, unusableFile } from '../gguf/gguf.ts'
+import type { ModelDetails } from '../gguf/model-details.ts'
 import {
   blameRequest,
   checkAdapters,
