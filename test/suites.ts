@@ -28,6 +28,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   ],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
+  'packages/cli/src/serve-config.test.ts': [
+    '.ci/run',
+    'the configuration file, SIGHUP and PostgreSQL URLs in separate processes',
+  ],
   'packages/cli/src/{serve-batches,batch/batch}.test.ts': [
     '.ci/run',
     'batches through commands in separate processes',

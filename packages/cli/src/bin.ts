@@ -17,12 +17,15 @@ import { show } from './commands/show.ts'
 import { stop } from './commands/stop.ts'
 import { tenants } from './commands/tenants.ts'
 import { usage } from './commands/usage.ts'
+import { describeError } from './describe-error.ts'
+import { environmentHelp } from './environment.ts'
 
 const { version, description } = createRequire(import.meta.url)('../package.json') as Record<string, string>
 
 const program = new Command('modelmount')
   .description(description ?? '')
   .version(version ?? '', '-v, --version')
+  .addHelpText('after', environmentHelp())
   // `-v` after a command is an option of that command.
   .enablePositionalOptions()
 for (const command of [
@@ -49,6 +52,6 @@ for (const command of [
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
 
 await program.parseAsync(expandThinkFlag(process.argv)).catch((error: Error) => {
-  process.stderr.write(`Error: ${error.message}\n`)
+  process.stderr.write(`Error: ${describeError(error)}\n`)
   process.exitCode = 1
 })

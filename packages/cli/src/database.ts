@@ -7,23 +7,25 @@ import { expectCurrentSchema } from '@modelmount/core/database'
 /** The folder of models, if no option names another one. */
 export const modelsFolder = (): string => process.env.OLLAMA_MODELS || join(homedir(), '.ollama', 'models')
 
-export const databaseIn = (folder: string): string => join(folder, 'modelmount.db')
+/** Returns the database that `--data` names: a PostgreSQL URL, or `modelmount.db` in a folder. */
+export const databaseOf = (data: string): string => (isPostgresUrl(data) ? data : join(data, 'modelmount.db'))
+
+const isPostgresUrl = (data: string): boolean => /^postgres(ql)?:\/\//.test(data)
 
 /**
- * Returns the path of an existing database, or throws. It never creates a database, because a misspelt folder
- * would look empty.
+ * Returns the database that `--data` names, or throws if its file does not exist. A misspelt folder would look empty.
  *
- * @param folder @default the folder of models
+ * @param data @default the folder of models
  */
-export function existingDatabase(folder: string | undefined): string {
-  const database = databaseIn(folder ?? modelsFolder())
-  if (existsSync(database)) return database
+export function existingDatabase(data: string | undefined): string {
+  const database = databaseOf(data ?? modelsFolder())
+  if (isPostgresUrl(database) || existsSync(database)) return database
   throw new Error(`No database found at ${database}. Name its folder: --data FOLDER.`)
 }
 
-/** Returns the path of an existing database, for a command that only reads. Rejects if it would be upgraded. */
-export async function currentDatabase(folder: string | undefined): Promise<string> {
-  const database = existingDatabase(folder)
+/** Returns an existing database, for a command that only reads. Rejects if it would be upgraded. */
+export async function currentDatabase(data: string | undefined): Promise<string> {
+  const database = existingDatabase(data)
   await expectCurrentSchema(database)
   return database
 }

@@ -1,8 +1,11 @@
 /** Names the flags of `modelmount serve` in texts that name options of `createLlm()`. */
+import type { LlmOptions } from '@modelmount/core'
 
 /** Maps options of `createLlm()` to flags. */
 const flags: Readonly<Record<string, string>> = {
   models: '--models',
+  auth: '--auth',
+  origins: '--origins',
   database: '--data',
   prices: '--prices',
   maxQueued: '--max-queued',
@@ -23,14 +26,53 @@ const flags: Readonly<Record<string, string>> = {
   'store.maxBytes': '--store-max',
 }
 
-/** Adds the flag to each option in a text. */
-export const withFlags = (text: string): string =>
-  text.replaceAll(/`([\w.]+)[^`]*`/g, (quoted, option: string) =>
-    flags[option] === undefined ? quoted : `${quoted} (${flags[option]})`,
-  )
+/** Options without a flag, or the groups of such options. A configuration file can set them. */
+const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
+  'batches',
+  'bodies',
+  'engine',
+  'local',
+  'logger',
+  'maxAdmitted',
+  'maxFailedAuthentications',
+  'modelLimits',
+  'outputBuffer',
+  'scopes',
+  'spendingWarnings',
+  'store',
+  'tiers',
+  'usage',
+])
 
-/** Rethrows an error, after adding the flag to each option in its message. */
-export function nameFlags(error: Error): never {
-  error.message = withFlags(error.message)
+/** Rewrites a text for apps that call `createLlm()` into one for the command line: each option gets its flag. */
+export const withFlags = (text: string): string =>
+  text
+    .replace(/In the app, set `auth: 'host'`.*$/s, 'To serve other callers, require API keys: --auth keys.')
+    .replaceAll(' of createLlm()', '')
+    .replaceAll(/In the app, (\w)/g, (_, letter: string) => letter.toUpperCase())
+    .replaceAll(/`([a-z]\w*(?:\.\w+)*)[^`]*`(?! \(--)/g, (quoted, option: string) => {
+      const flag = flagOf(option)
+      return flag === undefined ? quoted : `${quoted} (${flag})`
+    })
+
+function flagOf(option: string): string | undefined {
+  const [group = ''] = option.split('.')
+  return flags[option] ?? (optionsOfFile.has(group) ? '--config' : undefined)
+}
+
+/**
+ * Rethrows an error about options. Its message then names the flags, and the configuration file if the value is
+ * from the file.
+ *
+ * @param isFromFile whether the value of an option, such as `local.keepAlive`, is from the file
+ */
+export function nameFlags(
+  error: Error,
+  file?: string,
+  isFromFile: (option: string) => boolean = () => false,
+): never {
+  const [, option] = /`([a-z]\w*(?:\.\w+)*)/.exec(error.message) ?? []
+  const prefix = file !== undefined && option !== undefined && isFromFile(option) ? `${file}: ` : ''
+  error.message = prefix + withFlags(error.message)
   throw error
 }

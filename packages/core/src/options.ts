@@ -5,7 +5,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { AccessOptions } from './accounts/auth/access.ts'
+import { type AccessOptions, checkAccessOptions } from './accounts/auth/access.ts'
 import type { Tiers } from './accounts/auth/caller.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
@@ -128,6 +128,14 @@ export interface ResolvedOptions {
   readonly bodies: ResolvedBodyOptions
   readonly outputBuffer: ResolvedOutputBufferOptions
   readonly logger: Logger | undefined
+}
+
+/**
+ * Checks options like `createLlm()`, but opens nothing. Throws a `TypeError` that names the wrong option.
+ */
+export function checkOptions(options: LlmOptions): void {
+  checkAccessOptions(options)
+  resolveOptions(options)
 }
 
 export function resolveOptions(

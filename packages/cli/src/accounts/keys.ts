@@ -1,20 +1,20 @@
 /** Implements `modelmount keys`. It opens the database itself, so no server has to run. */
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
 import type { PageOptions } from '../commands/page-options.ts'
-import { currentDatabase, databaseIn, existingDatabase } from '../database.ts'
+import { currentDatabase, databaseOf, existingDatabase } from '../database.ts'
 import { humanTime } from '../human.ts'
 import { formatUsd } from '../money.ts'
 import { noteNextPage, print } from '../output.ts'
 import { table } from '../table.ts'
 
 export interface KeysOptions {
-  /** The folder with `modelmount.db`. @default the folder of models */
+  /** The folder with `modelmount.db`, or `postgres://…`. @default the folder of models */
   readonly data?: string
   readonly json?: boolean
 }
 
 export const create = (settings: KeySettings, options: KeysOptions): Promise<void> =>
-  withKeys(options.data === undefined ? undefined : databaseIn(options.data), async (keys) =>
+  withKeys(options.data === undefined ? undefined : databaseOf(options.data), async (keys) =>
     printSecret(await keys.create(settings), options),
   )
 
@@ -40,8 +40,8 @@ export const list = async ({ json, data, limit, after }: KeysOptions & PageOptio
   })
 
 /**
- * @param database path of a file, which is created if it does not exist. If absent, `modelmount.db` in the
- *   folder of models
+ * @param database `postgres://…`, or the path of a file, which is created if it does not exist. If absent,
+ *   `modelmount.db` in the folder of models
  */
 async function withKeys(
   database: string | undefined,

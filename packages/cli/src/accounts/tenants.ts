@@ -6,7 +6,7 @@ import { table } from '../table.ts'
 
 export interface TenantDeletionOptions {
   readonly usage: 'delete' | 'anonymize'
-  /** The folder of the server's `modelmount.db`. */
+  /** The folder of the server's `modelmount.db`, or `postgres://…`. */
   readonly data?: string
   readonly json?: boolean
 }

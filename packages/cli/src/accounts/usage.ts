@@ -11,7 +11,7 @@ export interface UsageOptions {
   readonly limit?: number
   readonly after?: string
   readonly json?: boolean
-  /** The folder of the server's `modelmount.db`. */
+  /** The folder of the server's `modelmount.db`, or `postgres://…`. */
   readonly data?: string
 }
 

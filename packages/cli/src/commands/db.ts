@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander'
 import type { BackupOptions } from '../db/backup.ts'
 import type { CheckOptions } from '../db/check.ts'
+import { dataOption } from './data-option.ts'
 
 export const db = new Command('db').description('back up and check the database of keys and usage')
 
@@ -27,7 +28,7 @@ function dbCommand(usage: string, description: string): Command {
   return db
     .command(usage)
     .description(description)
-    .option('--data <folder>', 'folder with modelmount.db (default: the folder of models)')
+    .addOption(dataOption())
     .addOption(
       new Option(
         '--database <location>',

@@ -2,7 +2,9 @@
 import type { KeySettings } from '@modelmount/core'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { KeysOptions } from '../accounts/keys.ts'
+import { splitList } from '../list.ts'
 import { isUsd } from '../money.ts'
+import { dataOption } from './data-option.ts'
 import { type PageOptions, withPageOptions } from './page-options.ts'
 
 interface CreateKeyOptions extends KeysOptions {
@@ -45,8 +47,8 @@ keysCommand('create <name>', 'create a key and show its secret once')
       'lifetime',
     ]),
   )
-  .option('--scopes <list>', 'inference, models, admin (default: inference)', list)
-  .option('--models <list>', 'models that the key may use (default: all)', list)
+  .option('--scopes <list>', 'inference, models, admin (default: inference)', splitList)
+  .option('--models <list>', 'models that the key may use (default: all)', splitList)
   .option('--tier <name>', 'name of limits in the option `tiers` of the app')
   .option(
     '--tenant <name>',
@@ -100,11 +102,7 @@ keysCommand('revoke <id>', 'revoke a key, from the next call on').action(
 )
 
 function keysCommand(usage: string, description: string): Command {
-  return keys
-    .command(usage)
-    .description(description)
-    .option('--data <folder>', 'folder with modelmount.db (default: the folder of models)')
-    .option('--json', 'print JSON')
+  return keys.command(usage).description(description).addOption(dataOption()).option('--json', 'print JSON')
 }
 
 function count(text: string): number {
@@ -125,9 +123,4 @@ const toExpiry = (text: string): Pick<KeySettings, 'expiresIn' | 'expiresAt'> =>
 function usd(text: string): string {
   if (isUsd(text)) return text
   throw new InvalidArgumentError('Expected dollars, such as 10 or 2.50.')
-}
-
-/** Splits a list at commas. Core checks the names of scopes. */
-function list<Item extends string>(text: string): readonly Item[] {
-  return text.split(',').map((one) => one.trim() as Item)
 }

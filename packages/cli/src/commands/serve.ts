@@ -1,13 +1,19 @@
 /** `modelmount serve`: options. */
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { environmentHelp } from '../environment.ts'
 import { parseHost } from '../host.ts'
-import type { ServeOptions } from '../serve.ts'
+import { splitList } from '../list.ts'
+import type { ServeOptions } from '../serve-options.ts'
 
 export const serve = new Command('serve')
   .alias('start')
   .description('serve local models over HTTP')
   .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
   .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
+  .option(
+    '--config <file>',
+    'file with options, as JSON or a JavaScript module; flags and the environment take precedence',
+  )
   .addOption(
     new Option(
       '--auth <how>',
@@ -16,8 +22,13 @@ export const serve = new Command('serve')
   )
   .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
   .option(
-    '--data <folder>',
-    'folder with modelmount.db for keys, usage and batches (default: the folder of models)',
+    '--data <location>',
+    'folder with modelmount.db for keys, usage and batches, or postgres://… (default: the folder of models)',
+  )
+  .option(
+    '--origins <list>',
+    'further origins of web pages, separated by commas; * allows all (default: $OLLAMA_ORIGINS)',
+    splitList,
   )
   .option('--no-auth', 'serve without authentication on a host that other machines can reach')
   .option('--models <folder>', 'folder with GGUF files (default: $OLLAMA_MODELS, else ~/.ollama/models)')
@@ -95,6 +106,7 @@ export const serve = new Command('serve')
   )
   .option('--store-max <size>', 'maximum size of models on disk, such as 100gb (default: no limit)', size)
   .option('--prices <file>', 'JSON file with dollars per million tokens by model')
+  .addHelpText('after', environmentHelp('serve'))
   .action(async (options: Partial<ServeOptions>) => {
     if (givenAuthOptions.size > 1)
       throw new Error('--auth keys and --no-auth exclude each other: remove one of them.')

@@ -1,6 +1,7 @@
 /** `modelmount tenants`: arguments and options. */
 import { Command, Option } from 'commander'
 import type { TenantDeletionOptions } from '../accounts/tenants.ts'
+import { dataOption } from './data-option.ts'
 
 export const tenants = new Command('tenants').description('delete the data of tenants')
 
@@ -12,7 +13,7 @@ tenants
       .choices(['delete', 'anonymize'])
       .default('delete'),
   )
-  .option('--data <folder>', 'folder with modelmount.db (default: the folder of models)')
+  .addOption(dataOption())
   .option('--json', 'print JSON')
   .action(async (id: string, options: TenantDeletionOptions) => {
     const { deleteTenant } = await import('../accounts/tenants.ts')

@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { UsageOptions } from '../accounts/usage.ts'
 import { print } from '../output.ts'
+import { dataOption } from './data-option.ts'
 import { withPageOptions } from './page-options.ts'
 
 export const usage = withPageOptions(new Command('usage'), 'row')
@@ -9,7 +10,7 @@ export const usage = withPageOptions(new Command('usage'), 'row')
   .addOption(new Option('--by <what>', 'group by').choices(['key', 'tenant', 'model', 'day']).default('key'))
   .option('--from <day>', 'first day in UTC: 2026-11-01 (default: all)', day)
   .option('--to <day>', 'last day in UTC (default: today)', day)
-  .option('--data <folder>', "folder of the server's modelmount.db (default: the folder of models)")
+  .addOption(dataOption())
   .option('--json', 'print JSON, with cost in billionths of a dollar')
   .action(async (options: UsageOptions) => {
     const ledger = await import('../accounts/usage.ts')

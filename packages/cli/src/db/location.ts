@@ -2,7 +2,7 @@
 import { existingDatabase } from '../database.ts'
 
 export interface DatabaseOptions {
-  /** The folder with `modelmount.db`. @default the folder of models */
+  /** The folder with `modelmount.db`, or `postgres://…`. @default the folder of models */
   readonly data?: string
   /** A path or `postgres://…`, instead of `data`. */
   readonly database?: string

@@ -76,10 +76,8 @@ export interface Access {
   scopesOf(caller: Caller): readonly Scope[]
 }
 
-export function createAccess(
-  { auth = 'anonymous', origins, scopes = ['inference'], maxFailedAuthentications = 30 }: AccessOptions,
-  findCallers: FindCallers,
-): Access {
+/** Throws a `TypeError` that names the wrong option. */
+export function checkAccessOptions({ auth = 'anonymous', origins, scopes = [] }: AccessOptions): void {
   if (!authModes.includes(auth))
     throw new TypeError(`Expected \`auth\` to be one of ${authModes.join(', ')}, got '${String(auth)}'`)
   if (!Array.isArray(scopes) || !scopes.every((scope) => allScopes.includes(scope)))
@@ -88,6 +86,11 @@ export function createAccess(
     )
   if (origins !== undefined && !(Array.isArray(origins) && origins.every((one) => typeof one === 'string')))
     throw new TypeError(`Expected \`origins\` to be a list of strings, got ${JSON.stringify(origins)}`)
+}
+
+export function createAccess(options: AccessOptions, findCallers: FindCallers): Access {
+  checkAccessOptions(options)
+  const { auth = 'anonymous', origins, scopes = ['inference'], maxFailedAuthentications = 30 } = options
   const scopesOf = (caller: Caller): readonly Scope[] => caller.scopes ?? scopes
   const expectScope = (caller: Caller, scope: Scope): void => {
     if (!scopesOf(caller).includes(scope))

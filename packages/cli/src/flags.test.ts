@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { nameFlags, withFlags } from './flags.ts'
+
+test.each([
+  ['Expected `local.threads` to be 1', 'Expected `local.threads` (--threads) to be 1'],
+  ["Expected `tiers['free'].weight` to be 1", "Expected `tiers['free'].weight` (--config) to be 1"],
+  ['Expected `bodies.maxBytes`', 'Expected `bodies.maxBytes` (--config)'],
+  [
+    'It has no price. In the app, add one to the option `prices` of createLlm(): 0 for a free model.',
+    'It has no price. Add one to the option `prices` (--prices): 0 for a free model.',
+  ],
+  [
+    'Expected the option `database` or `prices` of createLlm()',
+    'Expected the option `database` (--data) or `prices` (--prices)',
+  ],
+  ['The field `stream` is unknown', 'The field `stream` is unknown'],
+  ['Expected `$OLLAMA_KEEP_ALIVE`', 'Expected `$OLLAMA_KEEP_ALIVE`'],
+])('%s', (text, expected) => {
+  expect(withFlags(text)).toBe(expected)
+  expect(withFlags(expected)).toBe(expected)
+})
+
+test.each([
+  ['local', 'c.json: Expected `local.threads` (--threads)'],
+  ['other', 'Expected `local.threads` (--threads)'],
+])('names the file if it sets %s', (group, message) => {
+  const rethrow = () =>
+    nameFlags(new Error('Expected `local.threads`'), 'c.json', (option) => option.startsWith(group))
+
+  expect(rethrow).toThrow(message)
+})
