@@ -158,6 +158,7 @@ describe('import rules of core', () => {
 })
 
 test.each([
+  ['ai-sdk', ['', '/engine'], ['@ai-sdk/provider']],
   ['express', ['', '/adapter', '/http', '/limits'], ['express']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
   ['nest', ['', '/adapter', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
@@ -171,7 +172,7 @@ test.each([
   }
 })
 
-describe.each(['core', 'express', 'koa', 'nest', 'cli'])('the package %s', (name) => {
+describe.each(['core', 'ai-sdk', 'express', 'koa', 'nest', 'cli'])('the package %s', (name) => {
   const src = join(root, 'packages', name, 'src')
   const files = sources(src)
 

@@ -27,6 +27,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     'commands for keys, usage, tenants and the database in separate processes',
   ],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
+  'test/ai-sdk/version-7.test.ts': ['.ci/run', 'installs the AI SDK and Node 22 from a registry'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',
@@ -279,7 +280,7 @@ export const aloneSuites: readonly string[] = [
  * storage, which measure time.
  */
 export const unitSuites: readonly string[] = [
-  'packages/{cli,express,koa,nest}/src/**/*.test.ts',
+  'packages/{ai-sdk,cli,express,koa,nest}/src/**/*.test.ts',
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
   'packages/core/src/engine/{,local/ipc/,local/model-process/kv-cache/}*.test.ts',

@@ -56,3 +56,16 @@ export async function emptyProject(
   await run('npm', ['install', '--ignore-scripts', ...install], folder)
   return folder
 }
+
+/**
+ * Path of a Node program of the given version: the running Node, or one from the npm registry. The registry
+ * has packages for Linux, macOS and Windows.
+ * @param cwd a folder outside this workspace
+ */
+export async function nodeOf(line: string, cwd: string): Promise<string> {
+  if (`${process.versions.node}.`.startsWith(`${line}.`)) return process.execPath
+  const name = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
+  const print = ['node', '-p', 'process.execPath']
+  const { stdout } = await run('npx', ['--ignore-scripts', '-y', '-p', `${name}@${line}`, ...print], cwd)
+  return stdout.trim()
+}

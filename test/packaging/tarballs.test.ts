@@ -3,7 +3,7 @@ import { cp, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { emptyProject, environment, pack, root, run } from './npm.ts'
+import { emptyProject, environment, nodeOf, pack, root, run } from './npm.ts'
 
 const manifestOf = async (path: string) =>
   JSON.parse(await readFile(join(root, path, 'package.json'), 'utf8'))
@@ -58,7 +58,7 @@ beforeAll(async () => {
       const others = ['reflect-metadata', 'rxjs', '@types/node@20']
       return install(line, `nest-${line}`, {}, [core, nest, ...ofNest, ...others])
     }),
-    ...nodes.map(async (line) => binaries.set(line, await nodeOf(line))),
+    ...nodes.map(async (line) => binaries.set(line, await nodeOf(line, folder))),
   ])
   project = projects.get(expresses.at(-1) as string) as string
   await cp(join(root, 'examples/express/server.js'), join(project, 'server.js'))
@@ -233,15 +233,3 @@ describe.each(nests)('packed packages with Nest %s', (line) => {
     expect(stdout).toBe('')
   })
 })
-
-/**
- * Path of a Node program of the given version: the running Node, or one from the npm registry. The registry
- * has packages for Linux, macOS and Windows.
- */
-async function nodeOf(line: string): Promise<string> {
-  if (`${process.versions.node}.`.startsWith(`${line}.`)) return process.execPath
-  const name = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
-  const print = ['node', '-p', 'process.execPath']
-  const { stdout } = await run('npx', ['--ignore-scripts', '-y', '-p', `${name}@${line}`, ...print], folder)
-  return stdout.trim()
-}

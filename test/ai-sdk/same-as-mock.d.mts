@@ -1,0 +1,3 @@
+export declare const mockSituations: Readonly<
+  Record<string, () => Promise<{ readonly ours: unknown; readonly mock: unknown }>>
+>
