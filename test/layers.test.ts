@@ -81,8 +81,8 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['accounts'],
   },
   index: {
-    values: ['create-llm', 'dialects', 'engine', 'errors'],
-    types: ['accounts', 'batches', 'calls', 'llm', 'logger', 'options', 'storage', 'units'],
+    values: ['create-llm', 'dialects', 'engine', 'errors', 'options'],
+    types: ['accounts', 'batches', 'calls', 'llm', 'logger', 'storage', 'units'],
   },
 }
 

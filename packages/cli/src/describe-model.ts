@@ -1,5 +1,5 @@
 /** Output of `show`: a section for each part of a model. */
-import { table } from './table.ts'
+import { table } from './format/table.ts'
 
 /** Response of `/api/show`. Source: Ollama API reference, "Show model information". */
 export interface ShowAnswer {

@@ -1,5 +1,5 @@
 /** The environment variables that commands read: for `--help`, and for their precedence over a configuration file. */
-import { table } from './table.ts'
+import { table } from './format/table.ts'
 
 type Reader = 'serve' | 'client' | 'run' | 'database'
 

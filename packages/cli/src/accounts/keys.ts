@@ -2,10 +2,10 @@
 import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
 import type { PageOptions } from '../commands/page-options.ts'
 import { currentDatabase, databaseOf, existingDatabase } from '../database.ts'
-import { humanTime } from '../human.ts'
-import { formatUsd } from '../money.ts'
+import { humanTime } from '../format/human.ts'
+import { formatUsd } from '../format/money.ts'
+import { table } from '../format/table.ts'
 import { noteNextPage, print } from '../output.ts'
-import { table } from '../table.ts'
 
 export interface KeysOptions {
   /** The folder with `modelmount.db`, or `postgres://…`. @default the folder of models */

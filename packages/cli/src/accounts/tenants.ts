@@ -1,8 +1,8 @@
 /** Implements `modelmount tenants`. It opens the database itself, so no server has to run. */
 import { createLlm } from '@modelmount/core'
 import { existingDatabase } from '../database.ts'
+import { table } from '../format/table.ts'
 import { print } from '../output.ts'
-import { table } from '../table.ts'
 
 export interface TenantDeletionOptions {
   readonly usage: 'delete' | 'anonymize'

@@ -1,8 +1,8 @@
 /** Reports the usage of a server from its database. The server need not run. */
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
 import { currentDatabase } from '../database.ts'
+import { table } from '../format/table.ts'
 import { noteNextPage } from '../output.ts'
-import { table } from '../table.ts'
 
 export interface UsageOptions {
   readonly by: UsageQuery['by']

@@ -1,6 +1,6 @@
 /** Describes batches in text and JSON. */
-import { humanTime } from '../human.ts'
-import { table } from '../table.ts'
+import { humanTime } from '../format/human.ts'
+import { table } from '../format/table.ts'
 import { type BatchState, completedOf } from './batch-api.ts'
 
 /** `9 succeeded, 1 errored`. */

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { humanBytes } from '../human.ts'
+import { humanBytes } from '../format/human.ts'
 
 /** The API whose format the lines have. */
 export type LineFormat = 'anthropic' | 'openai'

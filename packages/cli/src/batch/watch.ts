@@ -1,6 +1,6 @@
 /** Waits for the end of a batch, and shows its progress. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ProgressLine, showProgress, type Terminal } from '../progress.ts'
+import { type ProgressLine, showProgress, type Terminal } from '../format/progress.ts'
 import { type Server, ServerError } from '../server.ts'
 import { type BatchApi, type BatchState, completedOf } from './batch-api.ts'
 import { summaryOf } from './describe.ts'

@@ -1,5 +1,5 @@
 /** Prints a streamed answer: the thinking set apart, then the content. */
-import { spin } from '../spinner.ts'
+import { spin } from '../format/spinner.ts'
 
 /** A line in the stream of `/api/chat` or `/api/generate`, with the fields that are used here. */
 export interface AnswerLine extends Metrics {

@@ -2,8 +2,8 @@
 import type { KeySettings } from '@modelmount/core'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { KeysOptions } from '../accounts/keys.ts'
+import { isUsd } from '../format/money.ts'
 import { splitList } from '../list.ts'
-import { isUsd } from '../money.ts'
 import { dataOption } from './data-option.ts'
 import { type PageOptions, withPageOptions } from './page-options.ts'
 

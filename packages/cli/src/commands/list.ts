@@ -1,8 +1,8 @@
 /** `modelmount list`: lists the models on disk. */
-import { humanBytes, humanTime } from '../human.ts'
+import { humanBytes, humanTime } from '../format/human.ts'
+import { table } from '../format/table.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { table } from '../table.ts'
 import { clientCommand, type HostOption } from './command.ts'
 
 /** Response of `/api/tags`. Source: Ollama API reference, "List models". */

@@ -1,8 +1,8 @@
 /** `modelmount ps`: lists the models in memory. */
-import { humanBytes, humanTime } from '../human.ts'
+import { humanBytes, humanTime } from '../format/human.ts'
+import { table } from '../format/table.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { table } from '../table.ts'
 import { clientCommand, type HostOption, noteIfNoServer } from './command.ts'
 
 /** Response of `/api/ps`. Source: Ollama API reference, "List running models". */

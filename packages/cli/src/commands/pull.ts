@@ -1,5 +1,5 @@
 /** `modelmount pull`: pulls a model from a registry, with progress. */
-import { type ProgressLine, showProgress } from '../progress.ts'
+import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { withServer } from '../server.ts'
 import { clientCommand, type HostOption, registryOf } from './command.ts'
 

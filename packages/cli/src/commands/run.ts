@@ -6,8 +6,8 @@ import { Conversation, type Message, type Settings } from '../chat/conversation.
 import { describeMetrics } from '../chat/metrics.ts'
 import { chatInTerminal } from '../chat/terminal.ts'
 import type { ShowAnswer } from '../describe-model.ts'
+import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { print } from '../output.ts'
-import { type ProgressLine, showProgress } from '../progress.ts'
 import { type Server, ServerError, withServer } from '../server.ts'
 import { clientCommand, type HostOption, registryOf } from './command.ts'
 

@@ -1,7 +1,7 @@
 /** Implements `modelmount db backup`. It opens the database itself, whether a server uses it or not. */
 import { statSync } from 'node:fs'
 import { backupDatabase } from '@modelmount/core/database'
-import { humanBytes } from '../human.ts'
+import { humanBytes } from '../format/human.ts'
 import { print } from '../output.ts'
 import { type DatabaseOptions, locationOf } from './location.ts'
 
