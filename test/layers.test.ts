@@ -70,7 +70,10 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     ],
     types: ['limits'],
   },
-  'dialects/adapter': { values: ['dialects', 'dialects/mount', 'errors', 'units'], types: ['accounts'] },
+  'dialects/adapter': {
+    values: ['dialects', 'dialects/mount', 'errors', 'options', 'units'],
+    types: ['accounts'],
+  },
   dialects: {
     values: ['errors', 'units', 'http', 'engine', 'accounts', 'limits', 'llm', 'models', 'util'],
     types: ['batches', 'calls'],

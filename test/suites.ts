@@ -28,6 +28,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   ],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/ai-sdk/version-7.test.ts': ['.ci/run', 'installs the AI SDK and Node 22 from a registry'],
+  'test/shutdown/drained-streams.test.ts': ['.ci/run', 'seconds of draining on each mount'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',

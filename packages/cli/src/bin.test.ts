@@ -195,19 +195,37 @@ test.each(['SIGTERM', 'SIGINT'] as const)('%s lets running answers end, then exi
   expect(await server.exit).toMatchObject({ code: 0 })
 })
 
-test('a second Ctrl-C exits at once', async () => {
+test('--drain ends a stream with an error at the deadline', async () => {
+  const server = run(['serve', '--port', '0', '--model', noiseModel, '--drain', '1'])
+  const address = await server.address
+  const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true, max_tokens: 100_000 })
+
+  const frames: string[] = []
+  for await (const { data } of readEvents(body as ReadableStream<Uint8Array>)) {
+    frames.push(data)
+    if (frames.length === 5) server.kill('SIGTERM')
+  }
+
+  expect(frames.at(-1)).toContain('The server closed before the answer was complete.')
+  expect(await server.exit).toMatchObject({ code: 0 })
+})
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('a second %s exits at once', async (signal, code) => {
   const server = run(['serve', '--port', '0', '--model', noiseModel])
   const address = await server.address
   const { body } = await ask(address, { model: 'tiny-llama-spm.f16', stream: true })
   const events = readEvents(body as ReadableStream<Uint8Array>)
   await events.next()
 
-  server.kill('SIGINT')
-  const again = setInterval(() => server.kill('SIGINT'), 20)
+  server.kill(signal)
+  const again = setInterval(() => server.kill(signal), 20)
   const exit = await server.exit
   clearInterval(again)
 
-  expect(exit).toMatchObject({ code: 130 })
+  expect(exit).toMatchObject({ code })
 })
 
 test.each([
@@ -219,6 +237,7 @@ test.each([
   [['serve', '--keep-alive', 'long'], "`local.keepAlive` (--keep-alive): Expected a duration such as '5m'"],
   [['serve', '--reload-cooldown', '2h'], "`local.reloadCooldown` (--reload-cooldown): Expected at most '1h'"],
   [['serve', '--max-queued', '-1'], 'whole number from 0'],
+  [['serve', '--drain', '10s'], 'whole number from 0 to 3600'],
   [
     ['serve', '--queue-timeout', 'long'],
     "`queueTimeout` (--queue-timeout): Expected a duration such as '5m'",

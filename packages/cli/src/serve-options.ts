@@ -48,6 +48,8 @@ export interface ServeOptions {
   readonly storeMax?: ByteSize
   /** Path of a JSON file. */
   readonly prices?: string
+  /** How long running answers may take to end after SIGTERM or Ctrl-C, in seconds. @default 10 */
+  readonly drain?: number
 }
 
 /** The contents of the files that flags name. */

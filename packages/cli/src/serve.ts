@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { constants } from 'node:os'
 import { type Caller, createLlm, type Llm, type Logger } from '@modelmount/core'
 import { addressKey } from '@modelmount/core/limits'
 import { adminRouter, llmRouter } from '@modelmount/express'
@@ -14,11 +15,8 @@ import { occupantOf } from './occupant.ts'
 import { logToStderr } from './output.ts'
 import { isOpen, type ServeOptions, toLlmOptions } from './serve-options.ts'
 
-/** How long running answers may take to end after SIGTERM or Ctrl-C. */
-const drainMs = 10_000
-
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, admin = false } = options
+  const { host, port, models, admin = false, drain = 10 } = options
   const files = await readFiles(options)
   const llm = await createLlm({ logger, ...toLlmOptions(options, files) }).catch((error) =>
     nameFlags(error, options.config, isFromFile(files, options)),
@@ -33,7 +31,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { port: bound } = server.address() as AddressInfo
   print(`Listening on ${urlOf(host, bound)}`)
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
-  drainAtSignals(server, llm)
+  closeAtSignals(server, llm, drain * 1_000)
   await warnWithoutModels(llm, models)
 }
 
@@ -77,27 +75,19 @@ async function warnWithoutModels(llm: Llm, folder: string | undefined): Promise<
     print(`Warning: no GGUF file found in ${folder}.`)
 }
 
-function drainAtSignals(server: Server, llm: Llm): void {
-  const drain = async (): Promise<void> => {
-    const closed = once(server, 'close')
+function closeAtSignals(server: Server, llm: Llm, drainMs: number): void {
+  const stop = async (): Promise<void> => {
     server.close()
-    // A keep-alive connection becomes idle when its last answer ends, and would then stay open.
-    const sweep = setInterval(() => server.closeIdleConnections(), 50)
-    const deadline = setTimeout(() => server.closeAllConnections(), drainMs)
-    await closed
-    clearInterval(sweep)
-    clearTimeout(deadline)
-    await llm.close()
+    await llm.close({ drain: drainMs })
+    // A connection becomes idle when its last answer ends, and would stay open for a further request.
+    server.closeAllConnections()
   }
-  let draining = false
-  const stop = (signal: NodeJS.Signals): void => {
-    // A second Ctrl-C exits at once.
-    if (draining && signal === 'SIGINT') process.exit(130)
-    if (!draining) void drain()
-    draining = true
-  }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      // A second signal ends the process at once.
+      if (llm.isClosing) process.exit(128 + constants.signals[signal])
+      void stop()
+    })
 }
 
 const urlOf = (host: string, port: number): string => `http://${withBrackets(host)}:${port}`

@@ -10,11 +10,13 @@ import { Tenants } from './accounts/tenants/tenants.ts'
 import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
 import { BatchHost } from './batches/batch-host.ts'
+import { admitTransfers } from './calls/admitted-transfers.ts'
 import type { CallOptions } from './calls/call.ts'
 import { createChat } from './calls/chat.ts'
 import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
+import { Shutdown } from './calls/shutdown.ts'
 import type { Engine } from './engine/engine.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { invalidRequest, LlmError } from './errors.ts'
@@ -26,6 +28,7 @@ import { containLogger, createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
 import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
+import { resolveCloseOptions } from './options/close.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
 import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
@@ -51,8 +54,22 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
   const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope))
   const tenants = createTenants(engine, pipeline, accounts, batches)
+  const closeParts = async (reason?: LlmError): Promise<void> => {
+    const watching = tenants.close()
+    // Before the pipeline, so that running items are given back, and are no results.
+    await batches.close()
+    // Running answers are charged before the engine ends them.
+    await pipeline.close(reason)
+    await engine.close()
+    await watching
+    await keys.close()
+    await metering.close()
+    await database?.close()
+  }
+  const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
+  const modelActions = admitTransfers(models, shutdown)
   const parts: ClientParts = {
-    ...{ pipeline, engine, models, resolveDefaultModel },
+    ...{ pipeline, engine, models: modelActions, resolveDefaultModel },
     batchesFor: (caller) => batches.clientFor(caller),
   }
   /** Creates the client for a call from the app, and validates the caller. */
@@ -75,7 +92,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     unload: async (model) => clientFor().unload(model),
     loaded: () => engine.loaded(),
-    models,
+    models: modelActions,
     batches: {
       ...batches.clientFor(undefined),
       create: async (requests, { caller, ...options } = {}) =>
@@ -91,20 +108,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     configure: createConfigure(accounts),
     as: (caller) => clientFor({ caller }),
-    close: async () => {
-      const watching = tenants.close()
-      // Before the pipeline, so that running items are given back, and are no results.
-      await batches.close()
-      // Running answers are charged before the engine ends them.
-      await pipeline.close()
-      await engine.close()
-      await watching
-      await keys.close()
-      await metering.close()
-      await database?.close()
+    get isClosing() {
+      return shutdown.isClosing
     },
+    close: async (options) => shutdown.close(resolveCloseOptions(options)),
     [internals]: {
-      access,
+      ...{ access, shutdown },
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       report,

@@ -30,6 +30,7 @@ export type { GenerateRequest, Message, Part, Sampling, Tool, ToolChoice } from 
 export { LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { Llm } from './llm.ts'
 export type { Logger } from './logger.ts'
+export type { CloseOptions } from './options/close.ts'
 export type { LiveOptions } from './options/live.ts'
 export type { LocalOptions } from './options/local.ts'
 export type { UsageOptions } from './options/metering.ts'

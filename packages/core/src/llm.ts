@@ -11,6 +11,7 @@ import type { Chat } from './calls/chat.ts'
 import type { LlmClient, ModelActions, ModelOptional, RouteClient } from './calls/client.ts'
 import type { Generation } from './calls/generation.ts'
 import type { WithLimitStatus } from './calls/pipeline.ts'
+import type { Shutdown } from './calls/shutdown.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine } from './engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from './engine/request.ts'
@@ -19,6 +20,7 @@ import type { LlmError } from './errors.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import type { StallLimits } from './http/message.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
+import type { CloseOptions } from './options/close.ts'
 import type { LiveOptions } from './options/live.ts'
 
 export interface Llm {
@@ -85,11 +87,17 @@ export interface Llm {
    * caller.
    */
   as(caller: Caller): LlmClient
+  /** Whether `close` was called. A readiness check of the app answers 503 from then on. */
+  readonly isClosing: boolean
   /**
    * Ends running answers, charges their usage, and closes the engine and the database. A pool of the app
    * stays open.
+   *
+   * With `drain`, admits no further calls and lets those that were admitted end first: `llm.close({ drain: '10s' })`.
+   * Resolves when their responses are sent. A second call can only shorten the time. Throws a `TypeError` for an
+   * invalid option.
    */
-  close(): Promise<void>
+  close(options?: CloseOptions): Promise<void>
   readonly [internals]: LlmInternals
 }
 
@@ -113,6 +121,8 @@ export interface LlmInternals {
   readonly access: Access
   /** Memory for the bodies of requests. */
   readonly bodies: BodyBudget
+  /** Admits requests, and waits for their responses when the app closes. */
+  readonly shutdown: Pick<Shutdown, 'admit' | 'isClosing'>
   /** Time limits for the clients of answered requests. */
   readonly stallLimits: StallLimits
   /** Logs an error that no client can correct. */

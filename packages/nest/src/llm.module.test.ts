@@ -202,6 +202,41 @@ describe('shutdown', () => {
     expect(close).toHaveBeenCalledOnce()
   })
 
+  test('with `shutdown`, a running answer ends before the server closes, and new calls are rejected', async () => {
+    const { gated, open } = twoPieces()
+    const { app, url } = await serve([
+      LlmModule.forRoot({ engine: gated, models, shutdown: { drain: '1h' } }),
+    ])
+    const response = await stream(url)
+
+    const ending = app.close()
+    await vi.waitUntil(() => app.get<Llm>(LLM).isClosing)
+    const rejected = await stream(url)
+    open()
+
+    expect([rejected.status, rejected.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(await textsOf(response)).toEqual(['Hello', ' there.'])
+    await ending
+  })
+
+  test('with `shutdown`, a running answer ends at the deadline, and does not hold the server', async () => {
+    const { gated } = twoPieces()
+    const { app, url } = await serve([LlmModule.forRoot({ engine: gated, models, shutdown: { drain: 1 } })])
+    const response = await stream(url)
+
+    await app.close()
+
+    expect(await response.text()).toContain('The server closed before the answer was complete.')
+  })
+
+  test('an invalid `shutdown` fails the start', async () => {
+    const starting = serve([
+      LlmModule.forRoot({ engine: closing().engine, models, shutdown: { drain: 'x' as '1s' } }),
+    ])
+
+    await expect(starting).rejects.toThrow('`drain`: Expected a duration')
+  })
+
   test('an existing Llm is not closed with the app', async () => {
     const { close, engine } = closing()
     const llm = await createLlm({ engine, models })

@@ -1,7 +1,8 @@
 /** Mounts the routes of an `Llm` in a Nest app, as controllers, and provides the `Llm` for injection. */
-import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
-import { checkAdmin, checkAuthenticate } from '@modelmount/core/adapter'
+import { type CloseOptions, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
+import { checkAdmin, checkAuthenticate, resolveCloseOptions } from '@modelmount/core/adapter'
 import {
+  type BeforeApplicationShutdown,
   ConfigurableModuleBuilder,
   type DynamicModule,
   Inject,
@@ -13,7 +14,17 @@ import { controllersFor, type LlmRouteOptions } from './llm.controller.ts'
 import { LLM } from './llm.tokens.ts'
 
 /** The options of `createLlm()`, or an existing `Llm`, which the module does not close. */
-export type LlmModuleOptions = (LlmOptions & { readonly llm?: undefined }) | { readonly llm: Llm }
+export type LlmModuleOptions =
+  | (LlmOptions & {
+      readonly llm?: undefined
+      /**
+       * Ends calls before Nest closes the server: `{ drain: '10s' }`.
+       *
+       * @default the server closes first, which waits for all responses
+       */
+      readonly shutdown?: CloseOptions | undefined
+    })
+  | { readonly llm: Llm; readonly shutdown?: undefined }
 
 /**
  * Options that Nest needs before it creates providers. With `forRootAsync`, pass them beside `useFactory`.
@@ -51,7 +62,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
       {
         provide: LLM,
         inject: [OPTIONS],
-        useFactory: async ({ llm: given, ...options }: LlmModuleOptions): Promise<Llm> => {
+        useFactory: async ({ llm: given, shutdown, ...options }: LlmModuleOptions): Promise<Llm> => {
+          resolveCloseOptions(shutdown) // An invalid option fails now instead of at the end.
           const llm = given ?? (await createLlm(options))
           checkAuthenticate(llm, routeOptions.authenticate)
           if (routeOptions.adminPath !== undefined) checkAdmin(llm)
@@ -69,8 +81,12 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
  * `app.useBodyParser('json', { limit: '32mb' })`.
  */
 @Module({})
-export class LlmModule extends ConfigurableModuleClass implements OnApplicationShutdown {
-  readonly #close: () => Promise<void>
+export class LlmModule
+  extends ConfigurableModuleClass
+  implements BeforeApplicationShutdown, OnApplicationShutdown
+{
+  readonly #close: (options?: CloseOptions) => Promise<void>
+  readonly #shutdown: CloseOptions | undefined
 
   constructor(
     @Inject(LLM) llm: Llm,
@@ -81,12 +97,18 @@ export class LlmModule extends ConfigurableModuleClass implements OnApplicationS
     // An application context without HTTP has no `httpAdapter`.
     if (httpAdapter?.getType() === 'fastify')
       throw new TypeError('Expected an app on @nestjs/platform-express, got one on fastify')
-    this.#close = options.llm ? async () => {} : () => llm.close()
+    this.#close = options.llm ? async () => {} : (how) => llm.close(how)
+    this.#shutdown = options.shutdown
   }
 
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the builder returns a module of the class it is called on.
     return super.forRoot(options)
+  }
+
+  /** Runs before Nest closes the server, which waits for running responses. */
+  async beforeApplicationShutdown(): Promise<void> {
+    if (this.#shutdown) await this.#close(this.#shutdown)
   }
 
   /** Runs as the last hook of Nest, when the server is closed and all responses are over. */

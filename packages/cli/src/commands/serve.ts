@@ -106,6 +106,11 @@ export const serve = new Command('serve')
   )
   .option('--store-max <size>', 'maximum size of models on disk, such as 100gb (default: no limit)', size)
   .option('--prices <file>', 'JSON file with dollars per million tokens by model')
+  .option(
+    '--drain <seconds>',
+    'how long running answers may take to end after SIGTERM or Ctrl-C (default: 10)',
+    wholeNumber(0, 3_600),
+  )
   .addHelpText('after', environmentHelp('serve'))
   .action(async (options: Partial<ServeOptions>) => {
     if (givenAuthOptions.size > 1)

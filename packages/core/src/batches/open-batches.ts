@@ -191,12 +191,17 @@ export class OpenedBatches {
       })
   }
 
+  /** Ends the running items, which run again later. Batches can still be created and read. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#reader.close(), this.#worker.close()])
+  }
+
   /** Ends the running items, which run again later. The database stays open. */
   async close(): Promise<void> {
     this.#isClosed = this.#lifecycle.isClosed = true
     clearTimeout(this.#timer)
     clearInterval(this.#seldomTimer)
-    await Promise.all([this.#reader.close(), this.#worker.close()])
+    await this.stop()
     await this.#looking
     clearTimeout(this.#timer)
     this.#lease.close()

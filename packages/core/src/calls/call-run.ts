@@ -167,6 +167,16 @@ export class CallRun {
     return this.#finish('aborted')
   }
 
+  /**
+   * Stops an answer that the engine generates. The reader gets what was generated before, and then the error. Ends
+   * a call at once if nothing was generated yet, or if it has one result.
+   */
+  stop(reason: LlmError): void {
+    const [fail] = this.#generating.values()
+    if (fail && this.#usage) fail(reason)
+    else if (this.#unfinished > 0 && !this.#failure) void this.end(reason)
+  }
+
   async #runSteps(until: number): Promise<void> {
     while (this.#entered < until) {
       const step = this.#steps[this.#entered] as CallStep

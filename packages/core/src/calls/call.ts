@@ -88,6 +88,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly disconnect?: (() => void) | undefined
   /** Set for the calls of an item of a batch. */
   readonly batchItem?: BatchItemCall | undefined
+  /** Whether the call belongs to a request that was admitted before. @default false */
+  readonly isAdmitted?: boolean | undefined
 }
 
 const noLimits: readonly LimitStatus[] = []

@@ -247,13 +247,14 @@ export class CallerClient implements RouteClient {
     requests: readonly Request[],
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect, disconnect, batchItem } = this.#scope
+    const { caller, dialect, disconnect, batchItem, isRequest } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, findModel: this.#findModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
+      ...(isRequest && { isAdmitted: true }),
       ...(background && { background }),
     }
   }

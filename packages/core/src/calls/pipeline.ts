@@ -8,6 +8,7 @@ import type { Engine, EngineCall } from '../engine/engine.ts'
 import { uncached } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import type { LimitStatus, LlmError } from '../errors.ts'
+import { WatchedSet } from '../util/watched-set.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
 import { CallRun } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
@@ -54,7 +55,9 @@ export class CallPipeline {
   readonly #steps: readonly CallStep[]
   readonly #budget: OutputBudget
   /** Running calls. */
-  readonly #runs = new Set<CallRun>()
+  readonly #runs = new WatchedSet<CallRun>()
+  /** Whether the app may begin calls. Calls of admitted requests begin until the pipeline is closed. */
+  #isAdmitting = true
   #isClosed = false
 
   constructor(engine: Engine, steps: readonly CallStep[], budget: OutputBudget) {
@@ -118,10 +121,29 @@ export class CallPipeline {
     }
   }
 
-  /** Ends running calls and charges their usage. Later calls get the `LlmError` `overloaded`. */
-  async close(): Promise<void> {
+  /** From now on, calls of the app get the `LlmError` `overloaded`, except for those of admitted requests. */
+  stopAdmitting(): void {
+    this.#isAdmitting = false
+  }
+
+  /** Resolves when no call runs, and the usage of all calls is charged. */
+  whenIdle(): Promise<void> {
+    return this.#runs.whenEmpty()
+  }
+
+  /** Ends running calls with an error. Their readers first get what was generated until now. */
+  stop(reason: LlmError): void {
+    for (const run of this.#runs) run.stop(reason)
+  }
+
+  /**
+   * Ends running calls and charges their usage. Later calls get the `LlmError` `overloaded`.
+   *
+   * @param reason what readers get @default the error of an engine that stops
+   */
+  async close(reason?: LlmError): Promise<void> {
     this.#isClosed = true
-    await Promise.all([...this.#runs].map((run) => run.close()))
+    await Promise.all([...this.#runs].map((run) => (reason ? run.end(reason) : run.close())))
     this.#budget.close()
   }
 
@@ -148,7 +170,7 @@ export class CallPipeline {
   }
 
   #open(settings: CallSettings, partCount: number): CallRun {
-    if (this.#isClosed) throw serverClosing()
+    if (this.#isClosed || !(this.#isAdmitting || settings.isAdmitted)) throw serverClosing()
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, settings.signal)
     const run = new CallRun(new Call(settings), this.#steps, partCount, (over) => this.#runs.delete(over))

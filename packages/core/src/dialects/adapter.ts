@@ -2,6 +2,7 @@
 
 export type { Access } from '../accounts/auth/access.ts'
 export { LlmError } from '../errors.ts'
+export { resolveCloseOptions } from '../options/close.ts'
 export { toBytes } from '../units.ts'
 export { dialectNames } from './index.ts'
 export {

@@ -6,6 +6,7 @@ import type { RouteClient } from '../calls/client.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
+import { whenSent } from '../http/when-sent.ts'
 import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
 
@@ -60,8 +61,24 @@ export interface Dialect<Name extends string = string> {
   renderError(error: LlmError): HttpResponse
 }
 
-/** For a stalled client: the rest of its body is not read, so no other request can follow it (RFC 9110, 15.5.9). */
+/**
+ * For a stalled client: the rest of its body is not read, so no other request can follow it (RFC 9110, 15.5.9). While
+ * the app closes, for all clients: their next request then goes to another server.
+ */
 const closeConnection: HeaderMap = { connection: 'close' }
+
+/**
+ * Whether a response may close its connection. HTTP/2 forbids the header `connection`. A client that is still sending
+ * its body might not get the response.
+ */
+const canClose = (request: HttpRequest, isBodyRead: boolean): boolean =>
+  request.httpVersion?.startsWith('1.') === true &&
+  (isBodyRead ||
+    (request.header('transfer-encoding') === undefined &&
+      Number(request.header('content-length') ?? 0) <= sentAtOnceBytes))
+
+/** A body of this size fits into the buffers of a connection. */
+const sentAtOnceBytes = 16 * 1024
 
 /**
  * Creates a dialect. Its routes authenticate requests, log and render errors, and add the headers for the
@@ -99,21 +116,27 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
       path,
       async handle(request, llm) {
         const requestId = createRequestId()
-        const { access, bodies, report, clientOf } = llm[internals]
+        const { access, bodies, report, clientOf, shutdown } = llm[internals]
         const onError = (error: LlmError): string => {
           report(error)
           return renderErrorFrame(error, requestId)
         }
         let corsHeaders: HeaderMap = {}
         let client: RouteClient | undefined
-        const respond = (response: HttpResponse, headers: HeaderMap = {}): HttpResponse =>
-          withHeaders(response, requestId, {
+        /** Tells the app that the request is over. Undefined before the request is admitted. */
+        let leave: (() => void) | undefined
+        const respond = (response: HttpResponse, headers: HeaderMap = {}): HttpResponse => {
+          if (leave) whenSent(request, response, leave)
+          return withHeaders(response, requestId, {
             ...limitHeaders(client?.limitStatus() ?? []),
             ...corsHeaders,
+            ...(shutdown.isClosing && canClose(request, leave !== undefined) && closeConnection),
             ...headers,
           })
+        }
         try {
           corsHeaders = checkOrigin(request, access)
+          leave = shutdown.admit(request)
           const caller = await access.authorize(request, scope)
           const own = clientOf(caller, name, request.disconnect)
           client = own
@@ -123,7 +146,10 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
             ),
           )
         } catch (cause) {
-          if (cause instanceof AuthenticateError) throw cause.cause
+          if (cause instanceof AuthenticateError) {
+            leave?.()
+            throw cause.cause
+          }
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
           if (!request.signal.aborted) report(error)

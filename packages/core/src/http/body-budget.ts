@@ -1,6 +1,7 @@
 /** Limits the memory that request bodies and whole answers take, per tenant and in total. */
 import { LlmError } from '../errors.ts'
 import type { BodyAllowance, HttpRequest, HttpResponse } from './message.ts'
+import { whenAborted } from './when-sent.ts'
 
 export interface BodyLimits {
   /** Memory for bodies and answers of all tenants, in bytes. An eighth more is kept for the first 64 KiB of each. */
@@ -166,8 +167,3 @@ class BodyReservation implements BodyAllowance {
 }
 
 const retryAfterMs = 1_000
-
-function whenAborted(signal: AbortSignal, callback: () => void): void {
-  if (signal.aborted) callback()
-  else signal.addEventListener('abort', callback, { once: true })
-}
