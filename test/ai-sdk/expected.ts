@@ -203,12 +203,24 @@ export const expectedScripted = (version: 6 | 7): Readonly<Record<string, unknow
     { name: 'AI_InvalidArgumentError', message: 'providerOptions.modelmount.endUser: expected a string.' },
   ],
   'cache breakpoints of messages, parts and tools are read again': {
-    usages: [usage(4, 1, { cacheWrite: 3 }), usage(4, 1, { cacheRead: 3 })],
-    marked: ['5m', '5m', '5m', 'none'],
+    usages: [usage(5, 1, { cacheWrite: 4 }), usage(5, 1, { cacheRead: 4 })],
+    marked: ['5m', '5m', '5m', '5m', 'none'],
   },
   'log probabilities are in the metadata of the provider': {
     fingerprint: 'fp_scripted',
     logprobs: [{ id: 1, text: 'Hello', bytes: [72], logprob: -0.5, top: [] }],
+  },
+  'an agent calls a tool through middleware': {
+    text: 'Warm.',
+    sampling: { temperature: 0.2 },
+    roles: ['system', 'user', 'assistant', 'tool'],
+  },
+  'a response for a chat page streams events': {
+    type: 'text/event-stream',
+    events: [
+      ...['start', 'start-step', 'text-start', 'text-delta', 'text-delta', 'text-end', 'finish-step'],
+      'finish',
+    ],
   },
   'a registry of providers finds the models': { text: 'Hello.', length: 8 },
 })
@@ -228,6 +240,10 @@ export const expectedReal: Readonly<Record<string, unknown>> = {
     mentions: true,
   },
   'a forced tool call matches its schema': { types: ['string'], finishReason: 'tool-calls' },
+  'an abort stops the built-in model, which then answers the next call': {
+    last: 'abort',
+    text: 'Hello! How can I help you?',
+  },
   'the encoder embeds texts': { lengths: [64, 64, 64], cosines: [true, false] },
   'errors of the engine name the field': [
     {

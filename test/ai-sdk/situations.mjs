@@ -367,7 +367,8 @@ export const scriptedSituations = {
         { role: 'user', content: 'And?' },
       ]
       const tools = { get_weather: { ...getWeather(), providerOptions } }
-      const ask = () => generateText({ model: modelmount('tiny'), messages, tools })
+      const system = { role: 'system', content: 'A handbook.', providerOptions }
+      const ask = () => generateText({ model: modelmount('tiny'), system, messages, tools })
       const usages = [(await ask()).usage, (await ask()).usage].map(shortUsage)
       const { input } = engine.requests[0]
       return {
@@ -391,6 +392,27 @@ export const scriptedSituations = {
       return { fingerprint, logprobs }
     })
   },
+
+  'an agent calls a tool through middleware': () =>
+    scripted(inTurn([callOf('Paris', 'call_a')], 'Warm.'), async (modelmount, engine) => {
+      const middleware = sdk.defaultSettingsMiddleware({ settings: { temperature: 0.2 } })
+      const agent = new sdk.ToolLoopAgent({
+        model: sdk.wrapLanguageModel({ model: modelmount('tiny'), middleware }),
+        instructions: 'Be brief.',
+        tools: { get_weather: getWeather(sunny) },
+      })
+      const { text } = await agent.generate({ prompt: 'Is it warm in Paris?' })
+      const { sampling, input } = engine.requests[1]
+      return { text, sampling, roles: input.messages.map(({ role }) => role) }
+    }),
+
+  'a response for a chat page streams events': () =>
+    scripted('Hello there.', async (modelmount) => {
+      const response = streamText({ model: modelmount('tiny'), prompt: 'Hi' }).toUIMessageStreamResponse()
+      const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: {'))
+      const type = response.headers.get('content-type')
+      return { type, events: lines.map((line) => JSON.parse(line.slice(6)).type) }
+    }),
 
   'a registry of providers finds the models': () =>
     scripted('Hello.', async (modelmount) => {
@@ -444,6 +466,19 @@ export const realSituations = {
       providerOptions: { modelmount: { parallelToolCalls: false } },
     })
     return { types: toolCalls.map(({ input }) => typeof input.city), finishReason }
+  },
+
+  'an abort stops the built-in model, which then answers the next call': async (modelmount) => {
+    const model = modelmount('tiny')
+    const user = new AbortController()
+    const endless = { providerOptions: { modelmount: { ignoreEos: true } }, abortSignal: user.signal }
+    const types = new Set()
+    for await (const { type } of streamText({ model, prompt: 'Hello', ...endless }).fullStream) {
+      types.add(type)
+      if (type === 'text-delta') user.abort()
+    }
+    const { text } = await generateText({ model, prompt: 'Hello', temperature: 0 })
+    return { last: [...types].at(-1), text }
   },
 
   'the encoder embeds texts': async (modelmount) => {
