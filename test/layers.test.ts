@@ -84,8 +84,8 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['accounts'],
   },
   index: {
-    values: ['create-llm', 'dialects', 'engine', 'errors', 'options'],
-    types: ['accounts', 'batches', 'calls', 'llm', 'logger', 'storage', 'units'],
+    values: ['calls', 'create-llm', 'dialects', 'engine', 'errors', 'options'],
+    types: ['accounts', 'batches', 'llm', 'logger', 'storage', 'units'],
   },
 }
 
@@ -98,10 +98,11 @@ const homes: Record<string, readonly string[]> = {
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
   'lru-cache': ['accounts', 'engine/local/model-process', 'engine/local/supervisor', 'models', 'storage'],
-  zod: ['dialects', 'engine/local/ipc', 'accounts', 'models', 'testing'],
+  '@valibot/to-json-schema': ['calls'],
+  zod: ['calls', 'dialects', 'engine/local/ipc', 'accounts', 'models', 'testing'],
   undici: ['models'],
   nanoid: ['batches', 'calls', 'dialects'],
-  '@streamparser/json': ['batches'],
+  '@streamparser/json': ['batches', 'calls'],
   busboy: ['dialects'],
   pg: ['storage'],
   '@photostructure/sqlite': ['storage'],

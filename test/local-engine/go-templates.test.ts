@@ -5,7 +5,7 @@
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type GenerateResult, type Llm } from '@modelmount/core'
+import { createLlm, type Llm } from '@modelmount/core'
 import type { GenerateEvent, GenerateRequest, Message } from '@modelmount/core/engine'
 import { llmRouter } from '@modelmount/express'
 import { modelPath } from '@modelmount/tiny-model'
@@ -318,7 +318,7 @@ test('a call with a Go template reads the prompt cache up to a breakpoint', asyn
 
 test('a created model uses its system message, messages and parameters', async () => {
   const prompt = await render('bob', chat(turn('user', 'Now')))
-  const answer: GenerateResult = await llm.chat('Now', { model: 'bob' })
+  const answer = await llm.chat('Now', { model: 'bob' })
   const own = await llm.chat('Hello', { model: 'bob', maxTokens: 5, stop: [] })
 
   expect(prompt).toMatch(/system\nYou are Bob\..*user\nhi.*assistant\nHello!.*user\nNow/s)

@@ -23,7 +23,7 @@ test('chat() resolves with the answer, its usage and its timings', async () => {
 
   const answer = await llm.chat('Hi')
 
-  expect(answer).toEqual({
+  expect(answer).toMatchObject({
     text: 'Hello there.',
     finishReason: 'stop',
     usage: { inputTokens: 1, reusedTokens: 0, ...uncached, outputTokens: 2 },
@@ -43,6 +43,7 @@ test('a prompt string becomes a user message', async () => {
       model: 'any',
       input: { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }] },
       sampling: {},
+      reasoning: 'auto',
     },
   ])
 })
@@ -74,6 +75,7 @@ test('a conversation and all chat options reach the engine', async () => {
       maxTokens: 5,
       stop: ['\n'],
       sampling: { temperature: 0, seed: 7 },
+      reasoning: 'auto',
     },
   ])
 })

@@ -11,8 +11,8 @@ import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
 import { BatchHost } from './batches/batch-host.ts'
 import { admitTransfers } from './calls/admitted-transfers.ts'
+import { createAppCalls, createCallerLlm } from './calls/app-calls.ts'
 import type { CallOptions } from './calls/call.ts'
-import { createChat } from './calls/chat.ts'
 import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
@@ -78,18 +78,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   await closeOnFailure(database, () => batches.start())
 
   return {
-    chat: createChat(({ caller }) => clientFor(caller && { caller })),
-    generate: async (request, options) => clientFor(options).generate(request, options),
-    embed: async (request, options) => clientFor(options).embed(request, options),
-    rerank: async (request, options) => clientFor(options).rerank(request, options),
-    tokenize: async (request, options) => clientFor(options).tokenize(request, options),
-    detokenize: async (request, options) => clientFor(options).detokenize(request, options),
-    countTokens: async (request, options) => clientFor(options).countTokens(request, options),
-    render: async (request, options) => clientFor(options).render(request, options),
-    load: async (model, options = {}) => {
-      const { caller, dialect, ...load } = options
-      return clientFor(options).load(model, load)
-    },
+    ...createAppCalls(clientFor),
     unload: async (model) => clientFor().unload(model),
     loaded: () => engine.loaded(),
     models: modelActions,
@@ -107,7 +96,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       return subjects.of(await keys.authenticate(secret))
     },
     configure: createConfigure(accounts),
-    as: (caller) => clientFor({ caller }),
+    as: (caller) => createCallerLlm(clientFor({ caller })),
     get isClosing() {
       return shutdown.isClosing
     },

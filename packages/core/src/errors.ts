@@ -17,6 +17,7 @@ const codes = [
   'overloaded',
   'unavailable',
   'upstream',
+  'invalid_output',
   'internal',
   'method_not_allowed',
 ] as const
@@ -55,6 +56,10 @@ export interface LlmErrorDetails {
   readonly resumesAt?: Date
   /** Set if the model process has ended during the call. */
   readonly processEnded?: true
+  /** For `invalid_output`: the text of the answer. */
+  readonly text?: string
+  /** For `invalid_output`: what the schema rejects. Absent if the answer was cut off. */
+  readonly schemaIssues?: readonly SchemaIssue[]
   /** Whether the cause is a mistake in the setup of the host app, which no client can correct. */
   readonly setup?: boolean
 }
@@ -73,6 +78,13 @@ export interface LimitStatus {
   readonly resetMs: number
   /** Length of the window in milliseconds. @default 60,000 */
   readonly windowMs?: number
+}
+
+/** What a schema rejects in an answer. */
+export interface SchemaIssue {
+  /** Path of the field, such as `cities[0].name`. Empty for the whole answer. */
+  readonly path: string
+  readonly message: string
 }
 
 /** Kinds of problems with one field of a request. */
@@ -105,6 +117,8 @@ const statuses = {
   // The database fails, or another part that the server depends on.
   unavailable: 503,
   upstream: 500,
+  // The answer of the model does not match the schema.
+  invalid_output: 500,
   internal: 500,
   method_not_allowed: 405,
 } as const satisfies Record<LlmErrorCode, number>

@@ -6,16 +6,10 @@ import type { Tenants } from './accounts/tenants/tenants.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { Batch, CreateBatchOptions } from './batches/batch.ts'
 import type { BatchActions } from './batches/batch-actions.ts'
-import type { CallOptions, UnaryCallOptions } from './calls/call.ts'
-import type { Chat } from './calls/chat.ts'
-import type { LlmClient, ModelActions, ModelOptional, RouteClient } from './calls/client.ts'
-import type { Generation } from './calls/generation.ts'
-import type { WithLimitStatus } from './calls/pipeline.ts'
+import type { AppCalls, CallerLlm } from './calls/app-calls.ts'
+import type { ModelActions, RouteClient } from './calls/client.ts'
 import type { Shutdown } from './calls/shutdown.ts'
-import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './engine/embeddings.ts'
 import type { Engine } from './engine/engine.ts'
-import type { GenerateRequest, LoadOptions } from './engine/request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from './engine/tokens.ts'
 import type { LlmError } from './errors.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import type { StallLimits } from './http/message.ts'
@@ -23,35 +17,7 @@ import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 import type { CloseOptions } from './options/close.ts'
 import type { LiveOptions } from './options/live.ts'
 
-export interface Llm {
-  readonly chat: Chat
-  /**
-   * Generates one answer as a stream of events. Resolves when the answer begins. `collect()` joins the events. Throws
-   * `LlmError`.
-   */
-  generate(request: ModelOptional<GenerateRequest>, options?: CallOptions): Promise<Generation>
-  /**
-   * Computes the embedding vectors of texts: `llm.embed({ inputs: ['Hello'] })`. Rejects with an `AbortError`
-   * when `signal` aborts. Throws `LlmError`: `invalid_request` for a model without embeddings.
-   */
-  embed(
-    request: ModelOptional<EmbedRequest>,
-    options?: UnaryCallOptions,
-  ): Promise<WithLimitStatus<Embeddings>>
-  /** Scores documents by their relevance to a query. Rejects and throws like `embed`. */
-  rerank(request: ModelOptional<RerankRequest>, options?: UnaryCallOptions): Promise<WithLimitStatus<Ranking>>
-  /** Splits a text into tokens. Rejects and throws like `embed`. */
-  tokenize(request: ModelOptional<TokenizeRequest>, options?: UnaryCallOptions): Promise<readonly number[]>
-  /** Converts tokens back to text. Rejects and throws like `embed`. */
-  detokenize(request: ModelOptional<DetokenizeRequest>, options?: UnaryCallOptions): Promise<string>
-  /**
-   * Counts the tokens of a request's prompt without generating an answer. Rejects and throws like `embed`.
-   */
-  countTokens(request: ModelOptional<GenerateRequest>, options?: UnaryCallOptions): Promise<number>
-  /** Renders a request's prompt with the model's template. Rejects and throws like `embed`. */
-  render(request: ModelOptional<GenerateRequest>, options?: UnaryCallOptions): Promise<string>
-  /** Loads a model ahead of its first call. Rejects and throws like `embed`. */
-  load(model: string, options?: LoadOptions & UnaryCallOptions): Promise<void>
+export interface Llm extends AppCalls {
   /** Unloads a model after its running answers have ended. Throws `not_found` for an unknown model. */
   unload(model: string): Promise<void>
   readonly loaded: Engine['loaded']
@@ -86,7 +52,7 @@ export interface Llm {
    * Creates a client that is restricted to one caller's models and limits. Throws `LlmError` for an invalid
    * caller.
    */
-  as(caller: Caller): LlmClient
+  as(caller: Caller): CallerLlm
   /** Whether `close` was called. A readiness check of the app answers 503 from then on. */
   readonly isClosing: boolean
   /**

@@ -36,7 +36,7 @@ export interface CallOptions {
    *
    * @default none: the app itself
    */
-  readonly caller?: Caller
+  readonly caller?: Caller | undefined
   /**
    * Id of the end user behind the caller, of any length. The limits `perEndUser` of the caller are counted
    * for each id. Only a hash of it is stored.

@@ -158,41 +158,58 @@ export interface ToolCall {
 
 /** Collects all events. Throws an `AbortError` if the stream ends without an `end` event. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResult> {
-  let text = ''
-  let reasoning = ''
-  let reasoningTokens = 0
-  let fingerprint = ''
-  const logprobs: SampledToken[] = []
-  const promptLogprobs: PromptToken[] = []
-  const calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
+  const collector = new ResultCollector()
   for await (const event of events) {
-    if (event.type === 'start') fingerprint = event.fingerprint
-    else if (event.type === 'prompt') for (const token of event.tokens) promptLogprobs.push(token)
-    else if (event.type === 'text') {
-      text += event.text
-      for (const token of event.logprobs ?? []) logprobs.push(token)
-    } else if (event.type === 'reasoning') {
-      reasoning += event.text
-      reasoningTokens += event.tokens
-    } else if (event.type === 'tool-call') calls.push({ id: event.id, name: event.name, arguments: '' })
-    else if (event.type === 'tool-arguments') {
-      const call = calls[event.index]
-      if (call) call.arguments += event.json
-    } else if (event.type === 'end') {
-      const { type: _, incompleteCalls = [], ...end } = event
-      const toolCalls = calls.filter((_call, index) => !incompleteCalls.includes(index))
-      return {
-        text,
-        ...(reasoning !== '' && { reasoning, reasoningTokens }),
-        ...(toolCalls.length > 0 && { toolCalls }),
-        ...(logprobs.length > 0 && { logprobs }),
-        ...(promptLogprobs.length > 0 && { promptLogprobs }),
-        ...end,
-        fingerprint,
-      }
-    }
+    const result = collector.add(event)
+    if (result) return result
   }
   throw answerCancelled()
+}
+
+/** Collects the events of one generation. */
+export class ResultCollector {
+  #text = ''
+  #reasoning = ''
+  #reasoningTokens = 0
+  #fingerprint = ''
+  readonly #logprobs: SampledToken[] = []
+  readonly #promptLogprobs: PromptToken[] = []
+  readonly #calls: { -readonly [Key in keyof ToolCall]: ToolCall[Key] }[] = []
+
+  /** Returns the result at the `end` event. */
+  add(event: GenerateEvent): GenerateResult | undefined {
+    if (event.type === 'start') this.#fingerprint = event.fingerprint
+    else if (event.type === 'prompt') for (const token of event.tokens) this.#promptLogprobs.push(token)
+    else if (event.type === 'text') {
+      this.#text += event.text
+      for (const token of event.logprobs ?? []) this.#logprobs.push(token)
+    } else if (event.type === 'reasoning') {
+      this.#reasoning += event.text
+      this.#reasoningTokens += event.tokens
+    } else if (event.type === 'tool-call') this.#calls.push({ id: event.id, name: event.name, arguments: '' })
+    else if (event.type === 'tool-arguments') {
+      const call = this.#calls[event.index]
+      if (call) call.arguments += event.json
+    } else if (event.type === 'end') return this.#toResult(event)
+    return undefined
+  }
+
+  #toResult({
+    type: _,
+    incompleteCalls = [],
+    ...end
+  }: Extract<GenerateEvent, { type: 'end' }>): GenerateResult {
+    const toolCalls = this.#calls.filter((_call, index) => !incompleteCalls.includes(index))
+    return {
+      text: this.#text,
+      ...(this.#reasoning !== '' && { reasoning: this.#reasoning, reasoningTokens: this.#reasoningTokens }),
+      ...(toolCalls.length > 0 && { toolCalls }),
+      ...(this.#logprobs.length > 0 && { logprobs: this.#logprobs }),
+      ...(this.#promptLogprobs.length > 0 && { promptLogprobs: this.#promptLogprobs }),
+      ...end,
+      fingerprint: this.#fingerprint,
+    }
+  }
 }
 
 export const answerCancelled = (): DOMException => new DOMException('The answer was cancelled.', 'AbortError')

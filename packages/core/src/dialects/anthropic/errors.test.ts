@@ -24,6 +24,7 @@ test.each<[LlmErrorCode, number, string]>([
   ['rate_limit', 429, 'rate_limit_error'],
   ['overloaded', 529, 'overloaded_error'],
   ['upstream', 500, 'api_error'],
+  ['invalid_output', 500, 'api_error'],
   ['internal', 500, 'api_error'],
   ['method_not_allowed', 405, 'invalid_request_error'],
 ])('%s is rendered with the status %i and the type %s', (code, status, type) => {

@@ -84,6 +84,7 @@ const kinds = {
   overloaded: [529, 'overloaded_error'],
   unavailable: [503, 'api_error'],
   upstream: [500, 'api_error'],
+  invalid_output: [500, 'api_error'],
   internal: [500, 'api_error'],
   method_not_allowed: [405, 'invalid_request_error'],
 } as const satisfies Record<LlmErrorCode, readonly [status: number, type: string]>

@@ -25,6 +25,7 @@ test.each<[LlmErrorCode, number]>([
   ['rate_limit', 429],
   ['overloaded', 503],
   ['upstream', 500],
+  ['invalid_output', 500],
   ['internal', 500],
 ])('%s is rendered with the status %i and one text', (code, status) => {
   const response = renderError(new LlmError(code, 'What to do next.'))

@@ -25,6 +25,7 @@ test.each<[LlmErrorCode, number, string, string | null]>([
   ['rate_limit', 429, 'requests', 'rate_limit_exceeded'],
   ['overloaded', 503, 'server_error', 'server_overloaded'],
   ['upstream', 500, 'server_error', null],
+  ['invalid_output', 500, 'server_error', null],
   ['internal', 500, 'server_error', null],
   ['method_not_allowed', 405, 'invalid_request_error', 'method_not_supported'],
 ])('%s has the status %i, the type %s and the code %s', (code, status, type, wireCode) => {

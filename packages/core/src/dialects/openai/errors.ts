@@ -74,6 +74,7 @@ const kinds = {
   overloaded: [503, 'server_error', 'server_overloaded'],
   unavailable: [503, 'server_error', 'service_unavailable'],
   upstream: [500, 'server_error', null],
+  invalid_output: [500, 'server_error', null],
   internal: [500, 'server_error', null],
   method_not_allowed: [405, 'invalid_request_error', 'method_not_supported'],
 } as const satisfies Record<LlmErrorCode, readonly [status: number, type: string, code: string | null]>

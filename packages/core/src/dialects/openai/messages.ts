@@ -48,7 +48,7 @@ const ToolCall = z.object({
   function: z.object({ name: z.string().min(1).max(limits.toolNameLength), arguments: z.string() }),
 })
 
-const ChatMessage = z.discriminatedUnion(
+const RequestMessage = z.discriminatedUnion(
   'role',
   [
     z.object({ role: z.enum(['system', 'developer', 'user']), content: Content }),
@@ -68,18 +68,18 @@ const ChatMessage = z.discriminatedUnion(
   ],
   { error: 'expected a message of the role system, developer, user, assistant or tool.' },
 )
-type ChatMessage = z.output<typeof ChatMessage>
-type AssistantMessage = Extract<ChatMessage, { role: 'assistant' }>
+type RequestMessage = z.output<typeof RequestMessage>
+type AssistantMessage = Extract<RequestMessage, { role: 'assistant' }>
 
-export const Messages = list(ChatMessage, { min: 1, max: limits.messages })
+export const Messages = list(RequestMessage, { min: 1, max: limits.messages })
 
 /** Throws `invalid_request` for a tool result without its call, and for a tool call without a result. */
-export function toMessages(messages: readonly ChatMessage[]): readonly neutral.Message[] {
+export function toMessages(messages: readonly RequestMessage[]): readonly neutral.Message[] {
   checkResults(messages)
   return messages.map(toMessage)
 }
 
-function toMessage(message: ChatMessage): neutral.Message {
+function toMessage(message: RequestMessage): neutral.Message {
   const content = toParts(message.content)
   switch (message.role) {
     case 'tool':
@@ -116,7 +116,7 @@ export const toCall = (id: string, name: string, json: string): neutral.Part => 
  * Rejects tool calls without results and tool results without calls, like OpenAI. Chat templates would render
  * them wrongly, but without an error.
  */
-function checkResults(messages: readonly ChatMessage[]): void {
+function checkResults(messages: readonly RequestMessage[]): void {
   let called: ReadonlySet<string> = new Set()
   let calledAt = 0
   const pending = new Set<string>()

@@ -34,7 +34,7 @@ export const createToolFields = <One extends z.ZodType, Choice extends z.ZodType
 })
 
 const NamedTool = z.object({ type: z.literal('function'), function: z.object({ name: z.string() }) })
-const ChatToolChoice = createToolChoiceSchema(
+const FunctionToolChoice = createToolChoiceSchema(
   z.discriminatedUnion('type', [
     NamedTool,
     z.object({
@@ -50,9 +50,9 @@ const ChatToolChoice = createToolChoiceSchema(
       .transform((): never => z.NEVER),
   ]),
 )
-type ChatToolChoice = z.output<typeof ChatToolChoice>
+type FunctionToolChoice = z.output<typeof FunctionToolChoice>
 
-export const toolFields = createToolFields(Tool, ChatToolChoice)
+export const toolFields = createToolFields(Tool, FunctionToolChoice)
 type ChatToolFields = z.output<z.ZodObject<typeof toolFields>>
 
 /** Schema of functions without `parameters`. By OpenAI's default, they have no arguments. */
@@ -107,7 +107,7 @@ function collectNames(functions: Parameters<typeof toToolInput>[0]): ReadonlySet
 
 export type FunctionChoice = Pick<neutral.ToolChoice, 'mode' | 'names'>
 
-function toChoice(choice: ChatToolChoice): FunctionChoice {
+function toChoice(choice: FunctionToolChoice): FunctionChoice {
   if (typeof choice === 'string') return { mode: choice }
   if (choice.type === 'function') return { mode: 'required', names: [choice.function.name] }
   const { mode, tools } = choice.allowed_tools
