@@ -17,8 +17,11 @@ import { CallerClient, type ClientParts, type ClientScope } from './calls/client
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
+import type { QueueOptions } from './calls/steps/queue.ts'
 import type { Engine } from './engine/engine.ts'
+import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
+import type { FindModelSettings } from './engine/model-settings.ts'
 import { invalidRequest, LlmError } from './errors.ts'
 import { BodyBudget } from './http/body-budget.ts'
 import { expectCredential } from './http/credential.ts'
@@ -26,6 +29,7 @@ import type { CallerLimits, RateLimiter } from './limits/limits.ts'
 import { internals, type Llm } from './llm.ts'
 import { containLogger, createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
+import { createSettingsFinder } from './models/model-settings.ts'
 import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
 import { resolveCloseOptions } from './options/close.ts'
@@ -42,10 +46,11 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
   const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
-  const engine = await openEngine(models, resolved)
+  const settingsOf = openModelSettings(resolved)
+  const engine = await openEngine(models, resolved, settingsOf)
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
-  const pipeline = createPipeline(engine, resolved, accounts)
+  const pipeline = createPipeline(engine, resolved, accounts, settingsOf)
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -142,19 +147,35 @@ const createBatches = (
     },
   })
 
-async function openEngine(models: ModelStore, resolved: Resolved): Promise<Engine> {
+/** Throws a `TypeError` for a wrong default option of a model. */
+function openModelSettings({ modelSettings }: Resolved): FindModelSettings {
+  for (const [entry, settings] of Object.entries(modelSettings))
+    checkDefaults(`modelSettings['${entry}'].`, settings)
+  return createSettingsFinder(modelSettings)
+}
+
+async function openEngine(
+  models: ModelStore,
+  resolved: Resolved,
+  settingsOf: FindModelSettings,
+): Promise<Engine> {
   const { engine } = resolved
   if (engine && typeof engine !== 'function') return engine
-  const local = createLocalEngine(models, resolved)
+  const local = createLocalEngine(models, resolved, settingsOf)
   if (!engine) return local
   const wrapped = await engine(local)
   checkEngine(wrapped)
   return wrapped
 }
 
-function createLocalEngine(models: ModelStore, { local, logger }: Resolved): LocalEngine {
+function createLocalEngine(
+  models: ModelStore,
+  { local, logger }: Resolved,
+  settingsOf: FindModelSettings,
+): LocalEngine {
   return new LocalEngine(models, {
     ...local,
+    settingsOf,
     warn: (message) => logger?.warn({}, message),
     debug: (details, message) => logger?.debug?.(details, message),
   })
@@ -193,16 +214,32 @@ const createPipeline = (
   engine: Engine,
   { local, logger, queue, outputBuffer }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
+  settingsOf: FindModelSettings,
 ): CallPipeline =>
   new CallPipeline(
     engine,
     createSteps({
-      ...{ ...metering, subjects, queue, logger, onError, scopesOf: access.scopesOf },
+      ...{ ...metering, subjects, settingsOf, logger, onError, scopesOf: access.scopesOf },
+      queue: queue && withModelPermits(queue, settingsOf),
       keys: database && keys,
       maxContextSize: local.maxContextSize,
     }),
     new OutputBudget(outputBuffer),
   )
+
+/** A model that decodes more sequences in parallel admits more calls. */
+const withModelPermits = (
+  { followsParallel, ...queue }: NonNullable<Resolved['queue']>,
+  settingsOf: FindModelSettings,
+): QueueOptions => ({
+  ...queue,
+  ...(followsParallel && {
+    permitsOf: (model) => {
+      const { parallel } = settingsOf(model)
+      return parallel && 2 * parallel
+    },
+  }),
+})
 
 /** The current settings of a key. An app without keys leaves its batches to apps with them. */
 async function findPayer(keys: Keys, caller: Caller | undefined): Promise<Caller | undefined> {

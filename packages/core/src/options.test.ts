@@ -42,7 +42,8 @@ test('without options and environment variables, all defaults apply', () => {
       warnings: {},
       retentionMs: 7_776_000_000,
     },
-    queue: { permits: 8, maxQueued: 512, timeoutMs: 300_000 },
+    queue: { permits: 8, followsParallel: true, maxQueued: 512, timeoutMs: 300_000 },
+    modelSettings: {},
     batches: {
       run: true,
       concurrency: 8,
@@ -322,6 +323,64 @@ test('permits follow `parallel`, and the engine accepts all calls that a queue m
   expect(of({ maxQueued: 0 })).toEqual([8, 512])
   expect(of({ maxAdmitted: 1_000, local: { maxLoadedModels: 1 } })).toEqual([1_000, 1_512])
   expect(of({ maxAdmitted: 1_000, local: { maxCalls: 5 } })).toEqual([1_000, 5])
+})
+
+test('a model with a larger `parallel` admits more calls, unless `maxAdmitted` is set', () => {
+  const modelSettings = { 'qwen*': { parallel: 256 } }
+  const of = (options: LlmOptions) => {
+    const { queue, local } = resolveOptions(options, {})
+    return [queue?.permits, queue?.followsParallel, local.maxCalls]
+  }
+
+  expect(of({ modelSettings })).toEqual([8, true, 3_072])
+  expect(of({ modelSettings, maxAdmitted: 8 })).toEqual([8, undefined, 1_560])
+})
+
+test('settings of models are resolved', () => {
+  const { modelSettings } = resolveOptions(
+    {
+      modelSettings: {
+        'llama3.2': { contextSize: 8_192, parallel: 2, gpuLayers: 'max', keepAlive: '10m' },
+        'qwen*': { keepAlive: 'forever', maxTokens: 100, stop: ['.'], temperature: 0 },
+        '*': {},
+      },
+    },
+    {},
+  )
+
+  expect(modelSettings).toEqual({
+    'llama3.2': { contextSize: 8_192, parallel: 2, gpuLayers: 'max', keepAlive: 600_000 },
+    'qwen*': { keepAlive: 'forever', maxTokens: 100, stop: ['.'], sampling: { temperature: 0 } },
+    '*': {},
+  })
+})
+
+test.each([
+  [[], 'Expected `modelSettings` to be an object, got []'],
+  [{ tiny: 8 }, "Expected `modelSettings['tiny']` to be an object, got 8 (number)"],
+  [{ '': {} }, "Expected `modelSettings` to have names of models, or patterns, got ''"],
+  [{ tiny: { num_ctx: 8 } }, "Unknown option `modelSettings['tiny'].num_ctx`, expected one of: "],
+  [
+    { tiny: { contextSize: 8 } },
+    "Expected `modelSettings['tiny'].contextSize` to be a whole number from 16 to 4096",
+  ],
+  [
+    { tiny: { contextSize: 8_192 } },
+    "Expected `modelSettings['tiny'].contextSize` to be a whole number from 16 to 4096",
+  ],
+  [
+    { '*': { parallel: 0 } },
+    "Expected `modelSettings['*'].parallel` to be a whole number from 1 to 256, got 0",
+  ],
+  [
+    { '*': { gpuLayers: 'all' } },
+    "Expected `modelSettings['*'].gpuLayers` to be 'auto', 'max' or a whole number",
+  ],
+  [{ '*': { keepAlive: 'soon' } }, "`modelSettings['*'].keepAlive`: "],
+])('rejects the settings of models %j', (modelSettings, message) => {
+  const options = { local: { maxContextSize: 4_096 }, modelSettings } as unknown as LlmOptions
+
+  expect(() => resolveOptions(options, {})).toThrow(message)
 })
 
 test('calls of a custom engine queue if there are several callers or an option of the queue', () => {

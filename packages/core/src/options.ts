@@ -10,6 +10,7 @@ import type { Tiers } from './accounts/auth/caller.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Engine } from './engine/engine.ts'
+import type { ModelSettings } from './engine/model-settings.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
 import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
@@ -21,6 +22,7 @@ import {
   resolveMeteringOptions,
   type UsageOptions,
 } from './options/metering.ts'
+import { type ModelOptions, resolveModelSettings } from './options/model-settings.ts'
 import { type AdaptedModel, type ModelLocations, resolveModels } from './options/models.ts'
 import {
   type OutputBufferOptions,
@@ -48,6 +50,16 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
 
   /** Loading of models on this machine. */
   local?: LocalOptions | undefined
+
+  /**
+   * Settings of single models, by name or pattern: `{ 'llama3.2': { contextSize: 8192 }, 'qwen3:*': { topK: 20 } }`.
+   * Each field comes from the most specific entry that sets it. Options of a call come first, then these settings,
+   * then the Modelfile, then `local` and the defaults of the API. A custom `engine` may ignore `parallel`, `gpuLayers`
+   * and `keepAlive`.
+   *
+   * @default none
+   */
+  modelSettings?: Readonly<Record<string, ModelOptions>> | undefined
 
   /**
    * A custom engine that replaces the local one, such as `scriptedEngine()` in tests. A function gets the local engine
@@ -119,6 +131,7 @@ export interface ResolvedOptions {
   readonly models: ModelLocations
   readonly store: ResolvedStoreOptions
   readonly local: ResolvedLocalOptions & { readonly maxCalls: number }
+  readonly modelSettings: Readonly<Record<string, ModelSettings>>
   readonly engine: Engine | WrapEngine | undefined
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
@@ -155,6 +168,7 @@ export function resolveOptions(
     'prices',
     'tiers',
     'modelLimits',
+    'modelSettings',
     'maxAdmitted',
     'maxQueued',
     'queueTimeout',
@@ -175,12 +189,14 @@ export function resolveOptions(
   const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
   const local = resolveLocalOptions(options.local, environment, modelProcess)
   const database = resolveDatabase(options, models)
+  const modelSettings = resolveModelSettings(options.modelSettings, local.maxContextSize)
   const isLocal = options.engine === undefined || typeof options.engine === 'function'
   const queue = resolveQueueOptions(options, isLocal ? local.parallel : undefined, environment)
   return {
     models,
     store: resolveStoreOptions(options.store, environment),
-    local: { ...local, maxCalls: local.maxCalls ?? defaultMaxCalls(queue, local) },
+    local: { ...local, maxCalls: local.maxCalls ?? defaultMaxCalls(queue, local, modelSettings) },
+    modelSettings,
     engine: options.engine,
     access: {
       auth: options.auth,
@@ -230,7 +246,13 @@ export function checkEngine(engine: unknown): void {
 const defaultMaxCalls = (
   queue: ResolvedQueueOptions | undefined,
   { maxLoadedModels }: ResolvedLocalOptions,
-): number => Math.max(512, queue ? (queue.permits + queue.maxQueued) * maxLoadedModels : 0)
+  modelSettings: ResolvedOptions['modelSettings'],
+): number => {
+  if (!queue) return 512
+  const ownPermits = Object.values(modelSettings).map(({ parallel = 0 }) => 2 * parallel)
+  const permits = queue.followsParallel ? Math.max(queue.permits, ...ownPermits) : queue.permits
+  return Math.max(512, (permits + queue.maxQueued) * maxLoadedModels)
+}
 
 function resolveDatabase(
   { database, auth, prices }: LlmOptions,

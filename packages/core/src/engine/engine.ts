@@ -3,6 +3,7 @@ import type { ModelDetails } from '../models/gguf/model-details.ts'
 import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { GenerateEvent } from './events.ts'
+import type { ModelSettings } from './model-settings.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
 
@@ -109,6 +110,8 @@ export interface LoadedModel {
    * card is full.
    */
   readonly notes?: readonly string[] | undefined
+  /** Settings of the app for this model. Absent without such settings. */
+  readonly settings?: ModelSettings
   /** Time at which the model is unloaded if no call uses it until then. */
   readonly expiresAt: Date | 'never'
 }

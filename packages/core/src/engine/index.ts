@@ -15,6 +15,7 @@ export {
   type ToolCall,
   uncached,
 } from './events.ts'
+export type { ModelSettings } from './model-settings.ts'
 export type {
   CacheLifetime,
   ChatInput,

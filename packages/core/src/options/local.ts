@@ -144,9 +144,9 @@ const kvCacheTypes = ['f16', 'q8_0', 'q4_0'] as const
 type KvCacheType = (typeof kvCacheTypes)[number]
 
 /** Upper bound in tokens. The largest trained context of any model is ten million. */
-const maxContext = 2 ** 24
+export const maxContext = 2 ** 24
 /** Maximum number of sequences in llama.cpp. */
-const maxParallel = 256
+export const maxParallel = 256
 /** Upper bound. No real setup has so many models in memory. */
 const maxModels = 1_024
 const maxLayers = 65_536
@@ -227,7 +227,7 @@ export function resolveLocalOptions(
     maxLoadedModels: checkInteger('local.maxLoadedModels', maxLoadedModels, 1, maxModels),
     maxCalls: checkInteger('local.maxCalls', maxCalls, 1, 1e6),
     maxPromptCharacters: checkInteger('local.maxPromptCharacters', maxPromptCharacters, 2 ** 20, 2 ** 36),
-    gpuLayers: checkGpuLayers(gpuLayers),
+    gpuLayers: checkGpuLayers('local.gpuLayers', gpuLayers),
     promptCache:
       promptCache === undefined ? undefined : parseOption('local.promptCache', () => toBytes(promptCache)),
     keepAlive: resolveKeepAlive(keepAlive, trimVariable(environment.OLLAMA_KEEP_ALIVE)),
@@ -281,11 +281,11 @@ function resolveAttention(
   return { flashAttention, kvCacheType: checkCacheType('local.kvCacheType', kvCacheType) }
 }
 
-function checkGpuLayers(value: number | 'auto' | 'max'): number | 'auto' | 'max' {
+export function checkGpuLayers(option: string, value: number | 'auto' | 'max'): number | 'auto' | 'max' {
   if (value === 'auto' || value === 'max') return value
-  if (typeof value === 'number') return checkInteger('local.gpuLayers', value, 0, maxLayers)
+  if (typeof value === 'number') return checkInteger(option, value, 0, maxLayers)
   throw new TypeError(
-    `Expected \`local.gpuLayers\` to be 'auto', 'max' or a whole number, got ${describeValue(value)}`,
+    `Expected \`${option}\` to be 'auto', 'max' or a whole number, got ${describeValue(value)}`,
   )
 }
 

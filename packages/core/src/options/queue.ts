@@ -36,6 +36,8 @@ export interface QueueingOptions {
 
 export interface ResolvedQueueOptions {
   readonly permits: number
+  /** Set if a model with a `parallel` of its own has twice as many permits instead. */
+  readonly followsParallel?: true
   readonly maxQueued: number
   /** `Infinity` if calls may wait forever. */
   readonly timeoutMs: number
@@ -59,6 +61,7 @@ export function resolveQueueOptions(
   if (isOptional && (maxAdmitted ?? maxQueued ?? queueTimeout) === undefined) return undefined
   const variable = maxQueued === undefined ? trimVariable(OLLAMA_MAX_QUEUE) : undefined
   return {
+    ...(maxAdmitted === undefined && parallel !== undefined && { followsParallel: true as const }),
     permits:
       checkInteger('maxAdmitted', maxAdmitted, 1, maxCalls) ?? (parallel === undefined ? 64 : 2 * parallel),
     maxQueued:

@@ -24,6 +24,16 @@ function enterable(step: QueueStep) {
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+test('a model may have its own number of permits', async () => {
+  const permitsOf = (model: string): number | undefined => (model === 'tiny' ? 2 : undefined)
+  const step = new QueueStep({ permits: 1, permitsOf, maxQueued: 20, timeoutMs: Number.POSITIVE_INFINITY })
+  const { inside, enter } = enterable(step)
+
+  for (const id of ['a', 'b', 'c']) await enter({ id, tenant: 'team' })
+
+  expect(inside).toEqual(['a', 'b'])
+})
+
 test('ten keys of one tenant are one share', async () => {
   const step = new QueueStep({ permits: 4, maxQueued: 20, timeoutMs: Number.POSITIVE_INFINITY })
   const { inside, enter, leave } = enterable(step)

@@ -13,6 +13,8 @@ export interface QueueOptions {
   readonly maxQueued: number
   /** How long a call may wait, in ms. */
   readonly timeoutMs: number
+  /** Permits of a model, if they are not `permits`. */
+  readonly permitsOf?: (model: string) => number | undefined
 }
 
 export class QueueStep implements CallStep {
@@ -32,7 +34,7 @@ export class QueueStep implements CallStep {
     const key = call.isBackground ? undefined : queueKeyOf(call)
     if (key === undefined) return
     const { tenant, weight, signal } = call
-    const entry = this.#queues.get(key) ?? { queue: new FairQueue(this.#options), users: 0 }
+    const entry = this.#queues.get(key) ?? { queue: this.#createQueue(call), users: 0 }
     this.#queues.set(key, entry)
     entry.users++
     const leave = (): void => {
@@ -49,6 +51,11 @@ export class QueueStep implements CallStep {
       leave()
       throw error
     }
+  }
+
+  #createQueue({ modelName }: Call): FairQueue {
+    const { permitsOf, ...options } = this.#options
+    return new FairQueue({ ...options, permits: permitsOf?.(modelName) ?? options.permits })
   }
 
   /** A slow reader must not keep the permit. */

@@ -1,5 +1,6 @@
 /** Load settings: those of the app, and those that a call needs. */
 import type { Model } from '../../models/model.ts'
+import type { FindModelSettings, ModelSettings } from '../model-settings.ts'
 import type { LoadOptions } from '../request.ts'
 import { identifyProcess, type ProcessIdentity } from './identity.ts'
 import type { LoadConfig } from './ipc/process-config.ts'
@@ -10,6 +11,8 @@ import type { LoadedProcess } from './loaded-process.ts'
 export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
+  /** Settings of single models. */
+  readonly settingsOf: FindModelSettings
   /** How long an unused model stays loaded, in milliseconds. */
   readonly keepAlive: number | 'forever'
   /** How long a loaded model serves before a call may reload or evict it, in milliseconds. */
@@ -27,18 +30,40 @@ export interface LocalModelSettings {
 }
 
 /** Load settings of a call, and the process that has them. */
-export type ResolvedLoad = LoadOptions & { readonly contextSize: number; readonly identity: ProcessIdentity }
+export type ResolvedLoad = LoadOptions & {
+  readonly contextSize: number
+  readonly modelSettings: ModelSettings
+  readonly identity: ProcessIdentity
+}
 
 export const resolveLoad = (
   model: Model,
   load: LoadOptions,
   contextSize: number,
   settings: LocalModelSettings,
+  modelSettings: ModelSettings,
 ): ResolvedLoad => ({
   ...load,
   contextSize,
-  identity: identifyProcess(model, { ...settings.load, contextSize }),
+  modelSettings,
+  identity: identifyProcess(model, { ...toLoadConfig(settings, modelSettings), contextSize }),
 })
+
+/** Load settings that are the same for all calls of a model. */
+export const toLoadConfig = (
+  { load }: LocalModelSettings,
+  { parallel = load.parallel, gpuLayers = load.gpuLayers }: ModelSettings,
+): LocalModelSettings['load'] => ({ ...load, parallel, gpuLayers })
+
+/**
+ * Returns the settings for the name of a model. While the model is loaded under another name, the settings of that
+ * name stay, so that calls to both names do not reload it again and again.
+ */
+export const chooseModelSettings = (
+  { name }: Model,
+  loaded: LoadedProcess | undefined,
+  { settingsOf }: LocalModelSettings,
+): ModelSettings => loaded?.modelSettings ?? settingsOf(name)
 
 /**
  * Returns the context size to load. A call without a size gets the default of the Modelfile or the app, or

@@ -1,4 +1,5 @@
 /** A model process, and what the app remembers about it. */
+import type { ModelSettings } from '../model-settings.ts'
 import type { ProcessClient } from './supervisor/process-client.ts'
 
 export interface LoadedProcess {
@@ -7,6 +8,7 @@ export interface LoadedProcess {
   readonly digest: string
   readonly fingerprint: string
   readonly contextSize: number
+  readonly modelSettings: ModelSettings
   readonly process: ProcessClient
   /** Keep-alive of the last call that set one, in milliseconds. */
   keepAlive: number | 'forever'

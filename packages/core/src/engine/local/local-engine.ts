@@ -6,6 +6,7 @@ import type { Model } from '../../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
+import type { FindModelSettings, ModelSettings } from '../model-settings.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { measureTextLength } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
@@ -43,6 +44,8 @@ export interface LocalEngineOptions {
   readonly contextSize: number | undefined
   /** Upper bound for the `contextSize` of a call, in tokens. */
   readonly maxContextSize: number | undefined
+  /** Settings of single models, which come before those for all models. @default none */
+  readonly settingsOf?: FindModelSettings
   readonly parallel: number
   readonly maxLoadedModels: number
   /** How many calls of one cap may be in the engine at once, running and queued. */
@@ -221,6 +224,7 @@ function resolveSettings(
       kvCacheType,
       ...(promptCache !== undefined && { promptCacheBytes: Math.floor(promptCache) }),
     },
+    settingsOf: options.settingsOf ?? (() => noSettings),
     keepAlive: options.keepAlive,
     reloadCooldown: options.reloadCooldown,
     processFile: options.modelProcessPath,
@@ -231,6 +235,8 @@ function resolveSettings(
     warn: options.warn ?? (() => {}),
   }
 }
+
+const noSettings: ModelSettings = {}
 
 const toText = (text: CallResult): string => text as string
 

@@ -8,12 +8,13 @@ import { Failures } from './supervisor/failures.ts'
 vi.mock('./start-process.ts', () => ({
   startProcess: (
     _model: Model,
-    { contextSize, identity }: ResolvedLoad,
+    { contextSize, identity, modelSettings }: ResolvedLoad,
     { keepAlive }: LocalModelSettings,
     { onReady }: { readonly onReady: () => void },
   ) => {
     const loaded = {
       ...{ name: 'any', digest: '', fingerprint: identity.fingerprint, contextSize, keepAlive },
+      modelSettings,
       ...{ readyAt: performance.now(), cachedUntil: 0, isUnwanted: false },
       process: {
         ...{ id: 1, hasEnded: false, isWaitingForMemory: false, footprint: { contextSize } },
@@ -32,7 +33,8 @@ const never = (): boolean => false
 const open = (check: () => Promise<void> = async () => {}): LocalModel => {
   const runtimeDir = { hasProcess: never }
   const settings = { load: {}, contextSize: 512, keepAlive: 'forever', reloadCooldown: 5_000 }
-  const all = { ...settings, runtimeDir, check, isPooling: async () => false, warn: () => {} }
+  const settingsOf = (name: string) => ({ parallel: name.length })
+  const all = { ...settings, settingsOf, runtimeDir, check, isPooling: async () => false, warn: () => {} }
   return new LocalModel('any', all as unknown as LocalModelSettings, new Failures(), onIdle)
 }
 
@@ -91,6 +93,19 @@ describe('a model stays before another one may evict it', () => {
     expect(model.loaded?.contextSize).toBe(1_024)
     expect(model.evictionDelayMs).toBe(0)
   })
+})
+
+test('while a model is loaded, its settings stay, even for calls under another name', async () => {
+  const model = open()
+  await use(model)
+
+  await model.use({ ...file, name: 'other name' }, {}, new AbortController().signal, async () => {}, never)
+  const before = model.loaded?.settings
+  await model.release()
+  await model.use({ ...file, name: 'other name' }, {}, new AbortController().signal, async () => {}, never)
+
+  expect(before).toEqual({ parallel: 3 })
+  expect(model.loaded?.settings).toEqual({ parallel: 10 })
 })
 
 interface PromiseWithResolvers<T> {

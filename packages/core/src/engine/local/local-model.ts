@@ -9,6 +9,7 @@ import type { LoadedModel } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { ExpiryTimer, getKeepAliveMs, toExpiryDate } from './keep-alive.ts'
 import {
+  chooseModelSettings,
   getReloadDelayMs,
   type LocalModelSettings,
   type ResolvedLoad,
@@ -80,7 +81,8 @@ export class LocalModel {
   get loaded(): LoadedModel | undefined {
     const loaded = this.#running
     if (!loaded) return undefined
-    const { name, digest, process } = loaded
+    const { name, digest, process, modelSettings } = loaded
+    const hasSettings = Object.keys(modelSettings).length > 0
     const expiresAt = toExpiryDate(this.lastUsedAt, getKeepAliveMs(loaded, this.lastUsedAt))
     const {
       contextSize = 0,
@@ -91,7 +93,16 @@ export class LocalModel {
     } = process.footprint ?? {}
     const state = process.footprint ? 'ready' : 'loading'
     const size = { contextSize, sizeBytes, gpuBytes, gpuLayers }
-    return { name, digest, state, processId: process.id, ...size, notes, expiresAt }
+    return {
+      name,
+      digest,
+      state,
+      processId: process.id,
+      ...size,
+      notes,
+      expiresAt,
+      ...(hasSettings && { settings: modelSettings }),
+    }
   }
 
   /**
@@ -113,8 +124,9 @@ export class LocalModel {
       const chooseKey = (): string => {
         const contextSize = resolveContextSize(load, this.#running, this.#settings)
         // The gate may ask often while the call waits.
-        if (resolvedLoad?.contextSize !== contextSize)
-          resolvedLoad = resolveLoad(model, load, contextSize, this.#settings)
+        const modelSettings = chooseModelSettings(model, this.#running, this.#settings)
+        if (resolvedLoad?.contextSize !== contextSize || resolvedLoad.modelSettings !== modelSettings)
+          resolvedLoad = resolveLoad(model, load, contextSize, this.#settings, modelSettings)
         return resolvedLoad.identity.fingerprint
       }
       const reloadDelayMs = (): number => getReloadDelayMs(load, this.#running, this.#settings)

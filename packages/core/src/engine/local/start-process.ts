@@ -1,7 +1,7 @@
 /** Starts the process of a model, or connects to a running one. */
 import { resolve } from 'node:path'
 import type { Model } from '../../models/model.ts'
-import type { LocalModelSettings, ResolvedLoad } from './load-settings.ts'
+import { type LocalModelSettings, type ResolvedLoad, toLoadConfig } from './load-settings.ts'
 import type { LoadedProcess } from './loaded-process.ts'
 import { ProcessClient } from './supervisor/process-client.ts'
 
@@ -13,12 +13,13 @@ interface StartHandlers {
 
 export function startProcess(
   model: Model,
-  { contextSize, identity }: ResolvedLoad,
+  { contextSize, identity, modelSettings }: ResolvedLoad,
   settings: LocalModelSettings,
   { onMemoryWait, onReady }: StartHandlers,
 ): LoadedProcess {
   const { name, fingerprint } = identity
-  const { load, keepAlive, processFile, environment, runtimeDir, isPooling, warn } = settings
+  const { keepAlive = settings.keepAlive } = modelSettings
+  const { processFile, environment, runtimeDir, isPooling, warn } = settings
   const process = new ProcessClient({
     file: processFile,
     environment,
@@ -34,14 +35,15 @@ export function startProcess(
         scale,
         sizeBytes,
       })),
-      ...load,
+      ...toLoadConfig(settings, modelSettings),
     },
     isPooling: () => isPooling(model),
     onMemoryWait,
     onWarning: warn,
   })
   const loaded: LoadedProcess = {
-    ...{ name: model.name, digest: model.digest, fingerprint, contextSize, process, keepAlive },
+    ...{ name: model.name, digest: model.digest, fingerprint, contextSize, modelSettings },
+    ...{ process, keepAlive },
     ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
   }
   process.ready.then(
