@@ -200,7 +200,10 @@ export const expectedScripted = (version: 6 | 7): Readonly<Record<string, unknow
       name: 'AI_InvalidArgumentError',
       message: expect.stringMatching(/^providerOptions\.modelmount\.min_p: unknown option\. .* minP,/),
     },
-    { name: 'AI_InvalidArgumentError', message: 'providerOptions.modelmount.endUser: expected a string.' },
+    {
+      name: 'AI_InvalidArgumentError',
+      message: 'providerOptions.modelmount.endUser: expected a string, got 7.',
+    },
   ],
   'cache breakpoints of messages, parts and tools are read again': {
     usages: [usage(5, 1, { cacheWrite: 4 }), usage(5, 1, { cacheRead: 4 })],

@@ -1,6 +1,6 @@
 /**
  * What apps do with the AI SDK and `@modelmount/ai-sdk`. It is plain JavaScript, because it runs with both supported
- * versions of the SDK: with version 6 in the tests, and with version 7 in a folder of its own.
+ * versions of the SDK: with version 6 in the tests, and with version 7 in a separate folder.
  */
 import { createModelmount } from '@modelmount/ai-sdk'
 import { createLlm, LlmError } from '@modelmount/core'

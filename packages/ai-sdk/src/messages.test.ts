@@ -64,7 +64,7 @@ test.each<[output: ToolResult['output'], text: string, isError: true | undefined
   ])
 })
 
-test('the result of a tool that another provider has executed gets a turn of its own', () => {
+test('the result of a tool that another provider has executed gets a separate turn', () => {
   const prompt: LanguageModelV3Prompt = [
     {
       role: 'assistant',

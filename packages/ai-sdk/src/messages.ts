@@ -79,7 +79,7 @@ function withCache(parts: readonly Part[], cache: ReturnType<typeof readCache>):
 }
 
 /**
- * Moves the tool results of a message into turns of their own. The SDK puts results of tools that another provider
+ * Moves the tool results of a message into separate turns. The SDK puts results of tools that another provider
  * has executed into the message of the assistant.
  */
 function splitResults(role: Message['role'], parts: readonly Part[]): readonly Message[] {

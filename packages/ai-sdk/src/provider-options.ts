@@ -63,28 +63,30 @@ export const embeddingKeys: readonly Key<EmbeddingOptions>[] = [
 export const rerankingKeys: readonly Key<RerankingOptions>[] = [...callerKeys, 'overflow', 'load']
 const cacheKeys: readonly Key<CacheOptions>[] = ['cache']
 
-/** Types of the options that do not reach the engine, which checks all others. */
-const types: Readonly<Record<string, 'string' | 'boolean'>> = {
-  endUser: 'string',
-  background: 'boolean',
-  parallelToolCalls: 'boolean',
-}
+/** Values of the options that the engine does not check, or without a helpful error. */
+const expectations: Readonly<Record<string, readonly [isValid: (value: unknown) => boolean, text: string]>> =
+  {
+    endUser: [(value) => typeof value === 'string', 'a string'],
+    background: [(value) => typeof value === 'boolean', 'a boolean'],
+    parallelToolCalls: [(value) => typeof value === 'boolean', 'a boolean'],
+    reasoning: [(value) => typeof value === 'boolean' || value === 'auto', "true, false or 'auto'"],
+    cache: [(value) => value === '5m' || value === '1h', "'5m' or '1h'"],
+  }
 
-/** Reads the options of a call. Throws an `InvalidArgumentError` for unknown options. */
+/** Reads the options of a call. Throws an `InvalidArgumentError` for unknown options and wrong values. */
 export function readOptions<Options extends object>(
   providerOptions: SharedV3ProviderOptions | undefined,
   keys: readonly Key<Options>[],
 ): Partial<Options> {
-  const given = providerOptions?.modelmount ?? {}
-  for (const [key, value] of Object.entries(given)) {
+  const given = Object.entries(providerOptions?.modelmount ?? {}).filter(([, value]) => value !== undefined)
+  for (const [key, value] of given) {
     if (!(keys as readonly string[]).includes(key))
       throw invalidOption(key, `unknown option. The options here are ${keys.join(', ')}.`)
-    const type = types[key]
-    if (type && value !== undefined && typeof value !== type) throw invalidOption(key, `expected a ${type}.`)
+    const [isValid, text] = expectations[key] ?? []
+    if (isValid && !isValid(value))
+      throw invalidOption(key, `expected ${text}, got ${JSON.stringify(value)}.`)
   }
-  return Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  ) as Partial<Options>
+  return Object.fromEntries(given) as Partial<Options>
 }
 
 /** Reads the cache breakpoint of a message, a part or a tool. */
