@@ -22,18 +22,7 @@ export type { ChatTool, ToolContext } from './calls/chat/tools.ts'
 export type { Generation } from './calls/generation.ts'
 export { createLlm } from './create-llm.ts'
 export { adminRoutes, type DialectName, routesFor } from './dialects/index.ts'
-export {
-  type ContentEvent,
-  collect,
-  type FinishReason,
-  type GenerateEvent,
-  type GenerateResult,
-  type PromptUsage,
-  type Timings,
-  type TokenUsage,
-  type ToolCall,
-} from './engine/events.ts'
-export type { GenerateRequest, Message, Part, Sampling, Tool, ToolChoice } from './engine/request.ts'
+export { collect, type GenerateResult } from './engine/events.ts'
 export { LlmError, type LlmErrorCode, type LlmErrorDetails } from './errors.ts'
 export type { Llm } from './llm.ts'
 export type { Logger } from './logger.ts'

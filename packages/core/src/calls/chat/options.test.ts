@@ -1,6 +1,9 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLlm } from '../../create-llm.ts'
 import { scriptedEngine } from '../../testing/scripted-engine.ts'
+import { ChatStream } from './chat-stream.ts'
+import type { ChatResult } from './result.ts'
 
 const engine = scriptedEngine('Hello.')
 const llm = await createLlm({ engine, models: [] })
@@ -124,4 +127,35 @@ test('`reasoning` reaches the engine, and the result has the reasoning', async (
   expect(thinking.requests[0]?.reasoning).toBe(true)
   expect(answer).toMatchObject({ text: 'Hello.', reasoning: 'Hm.', reasoningTokens: 1 })
   expect(answer.messages).toEqual([{ role: 'assistant', content: 'Hello.', reasoning: 'Hm.' }])
+})
+
+const names = [
+  'model',
+  'system',
+  'stop',
+  'tools',
+  'toolChoice',
+  'schema',
+  'signal',
+  'stream',
+  'maxSteps',
+  'caller',
+  'seed',
+]
+const anyOptions = fc.oneof(fc.anything(), fc.dictionary(fc.constantFrom(...names), fc.anything()))
+
+test('whatever the app passes, a call answers or rejects with an LlmError', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(fc.anything(), fc.constant('Hi')), anyOptions, async (input, options) => {
+      const answer: unknown = llm.chat(input as string, options as object)
+      const result = answer instanceof ChatStream ? answer.result : answer
+      const outcome = await (result as Promise<ChatResult>).then(
+        ({ text }) => text,
+        ({ name }) => name,
+      )
+
+      expect(['Hello.', 'LlmError']).toContain(outcome)
+    }),
+    { numRuns: 500 },
+  )
 })

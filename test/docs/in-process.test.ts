@@ -1,0 +1,55 @@
+/** Runs the code of the pages about in-process calls with the built-in model. */
+import { readFileSync } from 'node:fs'
+import * as core from '@modelmount/core'
+import express from 'express'
+import request from 'supertest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
+import { emptyFolder } from '../support/empty-folder.ts'
+
+let llm: core.Llm
+const app = express()
+
+beforeAll(async () => {
+  llm = await core.createLlm({ models: emptyFolder(), local: { contextSize: 2_048 } })
+})
+
+afterAll(() => llm.close())
+
+const pages = ['README.md', ...['in-process', 'structured-output', 'tools'].map((name) => `docs/${name}.md`)]
+
+/** Blocks that create an `Llm` of their own are complete apps, which other tests run. */
+const blocks = pages.flatMap((page) => {
+  const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
+  return [...text.matchAll(/^```js\n(.*?)^```$/gms)]
+    .map(([, code = '']) => code)
+    .filter((code) => code.includes('llm.') && !code.includes('createLlm'))
+    .map((code) => ({ page, code, title: code.split('\n').find((line) => line.includes('llm.')) }))
+})
+
+test.each(blocks)('$page: $title', async ({ code }) => {
+  const output: unknown[] = []
+  const scope = {
+    ...core,
+    ...{ llm, app, z },
+    console: { log: (...values: unknown[]) => output.push(...values) },
+    process: { stdout: { write: (text: string) => output.push(text) } },
+  }
+  const AsyncFunction = (async () => {}).constructor as FunctionConstructor
+  const run = new AsyncFunction(...Object.keys(scope), code.replaceAll(/^import .*$/gm, ''))
+
+  await run(...Object.values(scope))
+
+  const printsAlways = /console|process\.stdout/.test(code) && !code.includes('catch')
+  if (printsAlways) expect(output).not.toEqual([])
+})
+
+test('the pages have examples of each kind', () => {
+  expect(blocks.length).toBeGreaterThanOrEqual(14)
+})
+
+test('the route of the page streams a story', async () => {
+  const { text } = await request(app).get('/api/story').expect(200)
+
+  expect(text).not.toBe('')
+})
