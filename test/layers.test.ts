@@ -34,7 +34,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'options/timeout': { values: ['options/check', 'units'] },
   options: {
     values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts'],
-    types: ['accounts', 'engine', 'logger', 'storage'],
+    types: ['accounts', 'calls', 'engine', 'logger', 'storage'],
   },
   'engine/local': {
     values: ['errors', 'engine', 'engine/local/ipc', 'engine/local/supervisor', 'models', 'util'],

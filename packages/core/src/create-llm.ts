@@ -212,14 +212,14 @@ const createConfigure =
 
 const createPipeline = (
   engine: Engine,
-  { local, logger, queue, outputBuffer }: Resolved,
+  { local, logger, queue, outputBuffer, interceptors }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
   settingsOf: FindModelSettings,
 ): CallPipeline =>
   new CallPipeline(
     engine,
     createSteps({
-      ...{ ...metering, subjects, settingsOf, logger, onError, scopesOf: access.scopesOf },
+      ...{ ...metering, subjects, settingsOf, logger, onError, interceptors, scopesOf: access.scopesOf },
       queue: queue && withModelPermits(queue, settingsOf),
       keys: database && keys,
       maxContextSize: local.maxContextSize,

@@ -10,7 +10,7 @@ export type { Prices } from './accounts/usage/pricing.ts'
 export type { CallRow, UsageQuery, UsageRow } from './accounts/usage/report.ts'
 export type { SpendingWarning } from './accounts/usage/warnings.ts'
 export type { CallerLlm } from './calls/app-calls.ts'
-export type { CallOptions, UnaryCallOptions } from './calls/call.ts'
+export type { CallEnd, CallOptions, UnaryCallOptions } from './calls/call.ts'
 export type { ChatOptions, ChatToolChoice } from './calls/chat/chat-options.ts'
 export type { ChatStream } from './calls/chat/chat-stream.ts'
 export type { JsonSchema } from './calls/chat/json-schema.ts'
@@ -20,6 +20,14 @@ export type { ChatResult, ChatStep, ObjectPiece, ObjectResult } from './calls/ch
 export type { StandardSchema } from './calls/chat/standard-schema.ts'
 export type { ChatTool, ToolContext } from './calls/chat/tools.ts'
 export type { Generation } from './calls/generation.ts'
+export type {
+  EndedCall,
+  InterceptedCall,
+  InterceptedKind,
+  InterceptedRequest,
+  Interceptor,
+} from './calls/interceptor.ts'
+export type { EventMapper } from './calls/output/event-mapping.ts'
 export { createLlm } from './create-llm.ts'
 export { adminRoutes, type DialectName, routesFor } from './dialects/index.ts'
 export { collect, type GenerateResult } from './engine/events.ts'

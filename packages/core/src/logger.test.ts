@@ -12,14 +12,15 @@ function reported(...errors: LlmError[]) {
   return lines
 }
 
-test('each server failure is logged as an error, with its cause', () => {
+test('each server failure is logged once as an error, with its cause', () => {
   const internal = LlmError.from(new Error('disk on fire'))
   const upstream = new LlmError('upstream', 'The model process has ended.')
+  const another = new LlmError('upstream', 'The model process has ended.')
 
-  expect(reported(internal, upstream, upstream)).toEqual([
+  expect(reported(internal, upstream, upstream, another)).toEqual([
     ['error', { err: internal }, internal.message],
     ['error', { err: upstream }, upstream.message],
-    ['error', { err: upstream }, upstream.message],
+    ['error', { err: another }, another.message],
   ])
   expect(internal.cause).toEqual(new Error('disk on fire'))
 })

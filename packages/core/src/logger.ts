@@ -20,12 +20,15 @@ export function containLogger(logger: Logger): Logger {
 }
 
 /**
- * Creates a function that logs the errors that no client can correct. It logs every server failure, and each
- * mistake in the setup once.
+ * Creates a function that logs the errors that no client can correct. It logs every server failure once, even if
+ * several parts report it, and each mistake in the setup once.
  */
 export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
   const reportedSetupErrors = new Set<string>()
+  const reported = new WeakSet<LlmError>()
   return (error) => {
+    if (reported.has(error)) return
+    reported.add(error)
     const { code, message, details } = error
     if (code === 'internal' || code === 'upstream' || code === 'unavailable')
       logger?.error({ err: error }, message)

@@ -9,6 +9,7 @@ import { type AccessOptions, checkAccessOptions } from './accounts/auth/access.t
 import type { Tiers } from './accounts/auth/caller.ts'
 import type { Prices } from './accounts/usage/pricing.ts'
 import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
+import type { Interceptor } from './calls/interceptor.ts'
 import type { Engine } from './engine/engine.ts'
 import type { ModelSettings } from './engine/model-settings.ts'
 import type { Limits } from './limits/limits.ts'
@@ -16,6 +17,7 @@ import type { Logger } from './logger.ts'
 import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
+import { resolveInterceptors } from './options/interceptors.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
   type ResolvedMeteringOptions,
@@ -117,6 +119,9 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** Output that readers have not taken yet. */
   outputBuffer?: OutputBufferOptions | undefined
 
+  /** Code that runs around each call of a model: to change, refuse or record calls, and to map answers. */
+  interceptors?: readonly Interceptor[] | undefined
+
   /**
    * Receives errors that no client can correct. A pino logger fits without a wrapper.
    *
@@ -140,6 +145,7 @@ export interface ResolvedOptions {
   readonly batches: ResolvedBatchSettings
   readonly bodies: ResolvedBodyOptions
   readonly outputBuffer: ResolvedOutputBufferOptions
+  readonly interceptors: readonly Interceptor[]
   readonly logger: Logger | undefined
 }
 
@@ -177,6 +183,7 @@ export function resolveOptions(
     'spendingWarnings',
     'usage',
     'outputBuffer',
+    'interceptors',
     'logger',
   ])
   if (options.engine !== undefined && typeof options.engine !== 'function') checkEngine(options.engine)
@@ -219,6 +226,7 @@ export function resolveOptions(
     ),
     bodies: resolveBodyOptions(options.bodies),
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
+    interceptors: resolveInterceptors(options.interceptors),
     logger: options.logger,
   }
 }

@@ -1,10 +1,20 @@
 /** Runs the steps of one call. A call with several prompts has one part per answer. */
 import { addUsage, type CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus } from '../accounts/usage/ledger.ts'
-import type { LlmError } from '../errors.ts'
+import type { FinishReason } from '../engine/events.ts'
+import { LlmError } from '../errors.ts'
 import type { Call, CallEnd } from './call.ts'
 import type { CallReader } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
+
+/** How a part ended. */
+export interface PartEnd {
+  readonly usage: CallUsage | undefined
+  readonly status: CallStatus
+  /** Why the part failed, or was ended. */
+  readonly cause?: unknown
+  readonly finishReason?: FinishReason
+}
 
 export class CallRun {
   readonly call: Call
@@ -15,6 +25,7 @@ export class CallRun {
   readonly #onOver: (run: CallRun) => void
   readonly #startedAt = performance.now()
   readonly #usages: (CallUsage | undefined)[]
+  readonly #finishReasons: (FinishReason | undefined)[]
   readonly #hasEnded: boolean[]
   /** Number of parts that the engine has not finished. */
   #unfinished: number
@@ -35,6 +46,7 @@ export class CallRun {
     this.#partCount = partCount
     this.#unfinished = partCount
     this.#usages = new Array(partCount)
+    this.#finishReasons = new Array(partCount).fill(undefined)
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
     this.#clientSignal = call.signal
@@ -146,12 +158,13 @@ export class CallRun {
    * Ends a part. The call ends with its last part, or with the first part that fails or is aborted. Never
    * rejects.
    */
-  async settle(part: number, usage: CallUsage | undefined, status: CallStatus): Promise<void> {
+  async settle(part: number, { usage, status, cause, finishReason }: PartEnd): Promise<void> {
     if (this.#hasEnded[part]) return this.#end
     this.#hasEnded[part] = true
     this.#generating.delete(part)
     if (usage) this.#usages[part] = usage
-    if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status)
+    this.#finishReasons[part] = finishReason
+    if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status, cause)
     // Not before, because the engine may run longer than the call.
     if (this.#end) this.call.release()
   }
@@ -186,7 +199,7 @@ export class CallRun {
       try {
         await step.before(this.call)
       } catch (cause) {
-        await this.#finish(this.call.signal.aborted ? 'aborted' : 'failed')
+        await this.#finish(this.call.signal.aborted ? 'aborted' : 'failed', cause)
         throw cause
       }
       if (this.call.isOver) {
@@ -204,22 +217,28 @@ export class CallRun {
     this.#release = Promise.all(this.#steps.map((step) => step.onGenerated?.(this.call, sum)))
   }
 
-  #finish(status: CallStatus): Promise<void> {
-    this.#end ??= this.#runAfter(status)
+  #finish(status: CallStatus, cause?: unknown): Promise<void> {
+    this.#end ??= this.#runAfter(status, cause)
     return this.#end
   }
 
-  async #runAfter(status: CallStatus): Promise<void> {
+  async #runAfter(status: CallStatus, cause: unknown): Promise<void> {
     this.call.isOver = true
     if (this.#onAbort) this.#clientSignal.removeEventListener('abort', this.#onAbort)
-    const end = this.#callEnd(status)
+    const end = this.#callEnd(status, cause)
     const entered = this.#steps.slice(0, this.#entered).reverse()
     await Promise.all([this.#release, ...entered.map((step) => step.after?.(this.call, end))])
     this.#onOver(this)
   }
 
-  #callEnd(status: CallStatus): CallEnd {
-    return { usage: this.#usage, status, durationMs: performance.now() - this.#startedAt }
+  #callEnd(status: CallStatus, cause?: unknown): CallEnd {
+    return {
+      usage: this.#usage,
+      status,
+      error: toError(status, this.call.endReason ?? cause),
+      finishReasons: this.call.kind === 'generate' ? [...this.#finishReasons] : [],
+      durationMs: performance.now() - this.#startedAt,
+    }
   }
 
   get #usage(): CallUsage | undefined {
@@ -229,4 +248,10 @@ export class CallRun {
       undefined,
     )
   }
+}
+
+/** A client that leaves causes an `AbortError`, which is no failure. */
+function toError(status: CallStatus, cause: unknown): LlmError | undefined {
+  if (status === 'failed') return LlmError.from(cause)
+  return status === 'aborted' && LlmError.is(cause) ? cause : undefined
 }

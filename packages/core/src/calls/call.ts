@@ -5,10 +5,12 @@ import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallStatus, CreditReservation, DeferredCharge, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
+import type { FinishReason } from '../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
+import type { EventTransform } from './output/event-mapping.ts'
 
 /**
  * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. A call to the routes of the admin API,
@@ -72,6 +74,10 @@ export interface CallEnd {
   /** Undefined if the model has evaluated nothing. */
   readonly usage: CallUsage | undefined
   readonly status: CallStatus
+  /** Why the call failed or was ended. Undefined if it ended normally, and if its client left. */
+  readonly error: LlmError | undefined
+  /** The finish reason of each answer, in order. Undefined for an answer whose reader did not get its end. */
+  readonly finishReasons: readonly (FinishReason | undefined)[]
   readonly durationMs: number
 }
 
@@ -116,8 +122,8 @@ export class Call {
   /** The requests as the caller sent them. */
   readonly originalRequests: readonly ModelRequest[]
   /**
-   * The authorise step removes load options that the caller may not choose. The defaults step adds the
-   * Modelfile defaults. The output limit step lowers their maximum output tokens.
+   * The authorise step removes load options that the caller may not choose. Interceptors may change each request.
+   * The defaults step adds the Modelfile defaults. The output limit step lowers their maximum output tokens.
    */
   requests: readonly ModelRequest[]
   /** The context size that the authorise step has removed. With several requests, the largest one. */
@@ -131,9 +137,17 @@ export class Call {
   modelName: string
   /** Share of the model's time that the tenant gets. Set by the limits step. */
   weight = 1
-  /** Set by the limits step. */
+  /** Set by the limits steps. */
   limits: readonly LimitStatus[] = noLimits
-  limitReservation: { readonly reservation: Reservation; tokens: number } | undefined
+  limitReservations: readonly Reservation[] = []
+  /** Tokens that the reservations contain. */
+  reservedTokens = 0
+  /** Set by the interceptors step: how many interceptors have begun, and their copy of the caller. */
+  interception: { begun: number; readonly caller: Caller | undefined } | undefined
+  /**
+   * Creates the function that maps the events of the answer with this index. Set by the interceptors step.
+   */
+  createTransform: ((index: number) => EventTransform | undefined) | undefined
   /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
   /** Whether the reader passes the answer on while it is generated. A unary response is sent at its end. */
@@ -199,7 +213,7 @@ export class Call {
 
   /** Records and reports the status of the limits when the call is admitted or rejected. */
   reportLimits(limits: readonly LimitStatus[]): void {
-    this.limits = limits
+    this.limits = this.limits.length === 0 ? limits : keepLowest([...this.limits, ...limits])
     this.#onLimits?.(limits)
   }
 
@@ -219,6 +233,18 @@ export class Call {
     }
   }
 }
+
+/** Keeps one status for each name and window: the one with the least remaining. */
+const keepLowest = (limits: readonly LimitStatus[]): readonly LimitStatus[] =>
+  limits.filter(
+    ({ name, windowMs, remaining }, index) =>
+      !limits.some(
+        (other, at) =>
+          other.name === name &&
+          other.windowMs === windowMs &&
+          (other.remaining < remaining || (other.remaining === remaining && at < index)),
+      ),
+  )
 
 export const isGenerateRequest = (request: ModelRequest): request is GenerateRequest => 'input' in request
 

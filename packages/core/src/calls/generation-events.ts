@@ -8,8 +8,9 @@ import type { GenerateEvent } from '../engine/events.ts'
 import type { GenerateRequest } from '../engine/request.ts'
 import { LlmError } from '../errors.ts'
 import { withTimeout } from '../util/with-timeout.ts'
-import type { CallRun } from './call-run.ts'
+import type { CallRun, PartEnd } from './call-run.ts'
 import { AnswerUsage } from './output/answer-usage.ts'
+import type { EventTransform } from './output/event-mapping.ts'
 import type { OutputBudget } from './output/output-budget.ts'
 import { type BufferedOutput, EngineFailure, OutputBuffer } from './output/output-buffer.ts'
 
@@ -22,7 +23,6 @@ export interface GenerationSettings {
   readonly run: CallRun
   /** Index of this answer among the answers of the call, from 0. */
   readonly part: number
-  readonly request: GenerateRequest
   readonly signal: AbortSignal
   /** Called when the engine has finished the answer, or when the answer has ended in another way. */
   readonly onGenerated?: () => void
@@ -39,6 +39,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   readonly #settings: GenerationSettings
   readonly #usage = new AnswerUsage()
   #engineEvents: AsyncIterator<GenerateEvent> | undefined
+  /** Maps the events for the reader. Undefined if no interceptor does. */
+  #transform: EventTransform | undefined
   /** Created for the first event that the reader does not wait for. */
   #buffer: OutputBuffer | undefined
   /** Whether the last event or the error of the engine has come. */
@@ -92,6 +94,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
         run.call.throwIfOver()
       }
       run.startPart(part, (cause) => this.#onFailure(cause))
+      this.#transform = run.call.createTransform?.(part)
       const events = this.#callEngine()
       while (!this.#isOver) {
         const { value: event, done: hasEnded } = await events.next()
@@ -113,7 +116,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   #callEngine(): AsyncIterator<GenerateEvent> {
-    const { engine, run, request, signal } = this.#settings
+    const { engine, run, part, signal } = this.#settings
+    const request = run.call.requests[part] as GenerateRequest
     const maxTokens = run.maxTokensOf(request.maxTokens)
     const events = engine.generate(
       maxTokens === request.maxTokens
@@ -128,6 +132,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #onEvent(event: GenerateEvent): void {
     const { run, part, onGenerated } = this.#settings
     this.#usage.onGenerated(event)
+    // Before the answer counts as generated, so that an error of an interceptor fails it.
+    const mapped = this.#transform?.(event)
     const usage = this.#usage.current
     if (event.type === 'end') {
       this.#isGenerated = true
@@ -135,7 +141,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
       run.onGenerated(part, usage)
       onGenerated?.()
     } else if (usage) run.onUsage(part, usage)
-    this.#emit(event)
+    if (mapped) for (const one of mapped) this.#emit(one)
+    else this.#emit(event)
   }
 
   #onFailure(cause: unknown): void {
@@ -198,13 +205,13 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   /** Settles before the reader gets the event, so the ledger already contains the call by then. */
-  async #deliverLast(event: GenerateEvent): Promise<NextResult> {
-    await this.#finish('ended')
+  async #deliverLast(event: Extract<GenerateEvent, { type: 'end' }>): Promise<NextResult> {
+    await this.#finish({ status: 'ended', finishReason: event.finishReason })
     return { value: event, done: false }
   }
 
   async #deliverFailure({ cause }: EngineFailure): Promise<NextResult> {
-    await this.#finish('failed')
+    await this.#finish({ status: 'failed', cause })
     throw cause
   }
 
@@ -231,7 +238,7 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   #close(status: CallStatus, error?: { readonly cause: unknown }): Promise<unknown> {
     if (this.#end) return this.#end
     this.#endError = error
-    const end = this.#finish(status)
+    const end = this.#finish({ status, cause: error?.cause })
     const resolve = this.#resolvePending
     this.#pending = this.#resolvePending = undefined
     resolve?.(this.#deliverEnd())
@@ -239,18 +246,18 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   /** Resolves when the call is settled, but after 2 s at the latest. */
-  #finish(status: CallStatus): Promise<unknown> {
-    this.#end ??= withTimeout(this.#settle(status), settleTimeoutMs)
+  #finish(end: Omit<PartEnd, 'usage'>): Promise<unknown> {
+    this.#end ??= withTimeout(this.#settle(end), settleTimeoutMs)
     return this.#end
   }
 
-  async #settle(status: CallStatus): Promise<void> {
+  async #settle(end: Omit<PartEnd, 'usage'>): Promise<void> {
     const { run, part, signal, onGenerated } = this.#settings
     signal.removeEventListener('abort', this.#onAbort)
     this.#buffer?.close()
     // An engine may close only at its next event.
-    if (status !== 'ended') await withTimeout(this.#closeEngine(), settleTimeoutMs)
-    await run.settle(part, this.#usage.current, status)
+    if (end.status !== 'ended') await withTimeout(this.#closeEngine(), settleTimeoutMs)
+    await run.settle(part, { ...end, usage: this.#usage.current })
     onGenerated?.()
   }
 

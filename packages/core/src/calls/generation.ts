@@ -1,12 +1,13 @@
 /** Starts one answer, and waits for its first event. */
 import type { GenerateEvent, PromptUsage } from '../engine/events.ts'
 import type { LimitStatus } from '../errors.ts'
+import type { ModelRequest } from './call.ts'
 import { GenerationEvents, type GenerationSettings } from './generation-events.ts'
 
 /** A running answer, which can be iterated once. Ends without an error when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
   readonly id: string
-  /** The model name from the request. */
+  /** The model name from the request of the caller. */
   readonly model: string
   readonly createdAt: Date
   /** Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event. */
@@ -33,7 +34,7 @@ export async function openGeneration(settings: GenerationSettings, isStream: boo
   const { call } = settings.run
   return {
     id: call.id,
-    model: settings.request.model,
+    model: (call.originalRequests[settings.part] as ModelRequest).model,
     createdAt: new Date(),
     ...(call.batchItem && { isBatchItem: true }),
     limits: call.limits,

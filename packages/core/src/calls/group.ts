@@ -1,5 +1,4 @@
 /** One call that generates answers to several prompts. */
-import type { GenerateRequest } from '../engine/request.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import type { GenerationSettings } from './generation-events.ts'
 
@@ -44,9 +43,8 @@ export class GenerationGroup {
   }
 
   #open(index: number, signal: AbortSignal, onGenerated?: () => void): Promise<Generation> {
-    const request = this.#settings.run.call.requests[index] as GenerateRequest
     return openGeneration(
-      { ...this.#settings, part: index, request, signal, ...(onGenerated && { onGenerated }) },
+      { ...this.#settings, part: index, signal, ...(onGenerated && { onGenerated }) },
       this.#isStream,
     )
   }

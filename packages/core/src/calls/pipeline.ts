@@ -10,15 +10,17 @@ import type { GenerateRequest } from '../engine/request.ts'
 import type { LimitStatus, LlmError } from '../errors.ts'
 import { WatchedSet } from '../util/watched-set.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
-import { CallRun } from './call-run.ts'
+import { CallRun, type PartEnd } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import { GenerationGroup } from './group.ts'
+import type { Interceptor } from './interceptor.ts'
 import type { OutputBudget } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
 import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults.ts'
 import { createAuthoriseStep } from './steps/authorise.ts'
 import { CreditStep } from './steps/credit.ts'
+import { InterceptorsStep } from './steps/interceptors.ts'
 import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
 import { createOutputLimitStep } from './steps/output-limit.ts'
 import { type QueueOptions, QueueStep } from './steps/queue.ts'
@@ -36,19 +38,31 @@ export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Acce
   readonly queue: QueueOptions | undefined
   /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined
+  readonly interceptors: readonly Interceptor[]
 }
 
 /** The steps of each call. Their `before` runs in this order, and their `after` in the reverse order. */
-export const createSteps = ({ keys, queue, ledger, scopesOf, ...parts }: StepParts): readonly CallStep[] => [
-  createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined }),
-  modelStep,
-  createDefaultsStep(parts),
-  createOutputLimitStep(parts.subjects),
-  ...(keys ? [createRevocationStep(keys)] : []),
-  new LimitsStep(parts),
-  ...(queue ? [new QueueStep(queue)] : []),
-  ...(ledger ? [new CreditStep(ledger)] : []),
-]
+export function createSteps(given: StepParts): readonly CallStep[] {
+  const { keys, queue, ledger, scopesOf, interceptors, ...parts } = given
+  const authorise = createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined })
+  const isIntercepted = interceptors.length > 0
+  return [
+    authorise,
+    modelStep,
+    ...(keys ? [createRevocationStep(keys)] : []),
+    ...(isIntercepted
+      ? [
+          new LimitsStep(parts, 'before-interceptors'),
+          new InterceptorsStep(interceptors, { authorise, resolveModel: modelStep, onError: parts.onError }),
+        ]
+      : []),
+    createDefaultsStep(parts),
+    createOutputLimitStep(parts.subjects),
+    new LimitsStep(parts, isIntercepted ? 'after-interceptors' : 'all'),
+    ...(queue ? [new QueueStep(queue)] : []),
+    ...(ledger ? [new CreditStep(ledger)] : []),
+  ]
+}
 
 export class CallPipeline {
   readonly #engine: Engine
@@ -77,9 +91,8 @@ export class CallPipeline {
     // Without steps, the engine is called in the same tick. Even an abort right after `generate` then reaches
     // the engine.
     if (entry) await entry
-    const request = call.requests[0] as GenerateRequest
     return openGeneration(
-      { engine: this.#engine, budget: this.#budget, run, part: 0, request, signal: call.signal },
+      { engine: this.#engine, budget: this.#budget, run, part: 0, signal: call.signal },
       isStream,
     )
   }
@@ -103,21 +116,23 @@ export class CallPipeline {
       usage = toInputUsage((usage?.inputTokens ?? 0) + sanitizeTokenCount(tokens))
       run.onUsage(0, usage)
     }
-    let status: 'ended' | 'failed' = 'failed'
+    // Read late, because interceptors may change it.
+    const request = (): Request => call.requests[0] as Request
+    let end: Omit<PartEnd, 'usage'> = { status: 'failed' }
     try {
       await run.enter()
-      const request = call.requests[0] as Request
-      call.computeWorstCase = async () => computePoolingWorstCase(request)
+      call.computeWorstCase = async () => computePoolingWorstCase(request())
       await run.admit()
       call.signal.throwIfAborted()
-      const result = await work(request, { ...call.toEngineCall(), onInputTokens })
+      const result = await work(request(), { ...call.toEngineCall(), onInputTokens })
       usage = usageOf(result)
-      status = 'ended'
+      end = { status: 'ended' }
       return { ...result, limits: call.limits }
     } catch (cause) {
+      end = { status: call.signal.aborted ? 'aborted' : 'failed', cause }
       throw call.endReason ?? cause
     } finally {
-      await run.settle(0, usage, status === 'failed' && call.signal.aborted ? 'aborted' : status)
+      await run.settle(0, { ...end, usage })
     }
   }
 

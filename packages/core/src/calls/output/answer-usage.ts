@@ -41,5 +41,5 @@ export class AnswerUsage {
   }
 }
 
-const tokensOf = (event: GenerateEvent): number =>
+export const tokensOf = (event: GenerateEvent): number =>
   'tokens' in event && typeof event.tokens === 'number' ? sanitizeTokenCount(event.tokens) : 0

@@ -1,11 +1,11 @@
 /**
- * Reserves requests and tokens from the rate limits. When the engine has finished, corrects the reservation to
+ * Reserves requests and tokens from the rate limits. When the engine has finished, corrects the reservations to
  * the actual usage. Also looks up the weight of the caller's tier.
  */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
 import { type CallUsage, totalTokensOf } from '../../accounts/usage/call-usage.ts'
 import { LlmError } from '../../errors.ts'
-import type { RateLimiter, Subject } from '../../limits/limits.ts'
+import type { Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import { type Call, type CallEnd, type CallKind, isGenerateRequest } from '../call.ts'
 import { estimateInputTokens } from '../estimate.ts'
 import type { CallStep } from '../step.ts'
@@ -39,12 +39,26 @@ const requestBuckets: Partial<Record<CallKind, string>> = {
 }
 const meteredKinds: readonly CallKind[] = ['generate', 'embed', 'rerank']
 
+/**
+ * Which limits a step checks. With interceptors, one step checks how many calls a caller makes before they run,
+ * because interceptors may be costly. Another one checks tokens and the limits of the model after they have run,
+ * because they may change the request and its model.
+ */
+export type LimitsPart = 'all' | 'before-interceptors' | 'after-interceptors'
+
+const limitNames: Readonly<Record<Exclude<LimitsPart, 'all'>, readonly (keyof Limits)[]>> = {
+  'before-interceptors': ['requestsPerMinute', 'concurrent'],
+  'after-interceptors': ['tokensPerMinute', 'tokensPerDay'],
+}
+
 export class LimitsStep implements CallStep {
   readonly name = 'limits'
   readonly #options: LimitsStepOptions
+  readonly #part: LimitsPart
 
-  constructor(options: LimitsStepOptions) {
+  constructor(options: LimitsStepOptions, part: LimitsPart = 'all') {
     this.#options = options
+    this.#part = part
   }
 
   /** Rejects with an `LlmError` `rate_limit` if a limit does not admit the call. */
@@ -54,10 +68,12 @@ export class LimitsStep implements CallStep {
     const subjects = this.#subjectsOf(call)
     if (subjects.length === 0) return
     const isMetered = meteredKinds.includes(call.kind)
-    const tokens = isMetered ? estimateInputTokens(call) + outputTokensToReserve(maxTokensOf(call)) : 0
+    const hasTokens = isMetered && this.#part !== 'before-interceptors'
+    const tokens = hasTokens ? estimateInputTokens(call) + outputTokensToReserve(maxTokensOf(call)) : 0
     try {
       const reservation = await this.#options.limiter.reserve(subjects, { requests: 1, tokens })
-      call.limitReservation = isMetered ? { reservation, tokens } : undefined
+      call.limitReservations = [...call.limitReservations, reservation]
+      call.reservedTokens += tokens
       call.reportLimits(reservation.limits)
     } catch (cause) {
       const { limits } = LlmError.from(cause).details
@@ -71,16 +87,16 @@ export class LimitsStep implements CallStep {
    * not end the answer.
    */
   onUsage(call: Call, usage: CallUsage): void {
-    const taken = call.limitReservation
-    if (!taken) return
-    const missing = totalTokensOf(usage) - taken.tokens
+    if (call.limitReservations.length === 0) return
+    const missing = totalTokensOf(usage) - call.reservedTokens
     if (!(missing > 0)) return
     const generated = usage.outputTokens + usage.undeliveredTokens
     const ahead =
       call.kind === 'generate' ? outputTokensToReserve(maxTokensOf(call), generated) : reservedTokens
     const tokens = missing + ahead
-    taken.tokens += tokens
-    taken.reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
+    call.reservedTokens += tokens
+    for (const reservation of call.limitReservations)
+      reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
   }
 
   /** All tokens are generated now, and a slow reader must not count as a running call. */
@@ -93,27 +109,37 @@ export class LimitsStep implements CallStep {
   }
 
   async #settle(call: Call, usage: CallUsage | undefined): Promise<void> {
-    const { limitReservation, hasStarted } = call
-    call.limitReservation = undefined
-    if (!limitReservation) return
-    const { reservation } = limitReservation
-    const tokens = usage ? totalTokensOf(usage) : 0
-    await (hasStarted ? reservation.settle({ requests: 1, tokens }) : reservation.release()).catch(
-      this.#options.onError,
+    const { limitReservations, hasStarted } = call
+    call.limitReservations = []
+    const cost = { requests: 1, tokens: usage ? totalTokensOf(usage) : 0 }
+    await Promise.all(
+      limitReservations.map((reservation) =>
+        (hasStarted ? reservation.settle(cost) : reservation.release()).catch(this.#options.onError),
+      ),
     )
   }
 
   #subjectsOf({ kind, caller, endUser, modelName }: Call): readonly Subject[] {
     const { subjects, modelSubjectOf } = this.#options
     if (!meteredKinds.includes(kind)) {
-      const bucket = requestBuckets[kind]
+      const bucket = this.#part === 'after-interceptors' ? undefined : requestBuckets[kind]
       const subject = caller && bucket && subjects.requestsOf(caller, bucket)
       return subject ? [subject] : []
     }
-    const own = caller && subjects.of(caller)
-    const ofEndUser = caller && subjects.endUserOf(caller, endUser)
-    const ofModel = modelSubjectOf(modelName)
-    return [...(own?.limits ? [own] : []), ...(ofEndUser ? [ofEndUser] : []), ...(ofModel ? [ofModel] : [])]
+    const ofCaller = caller ? [subjects.of(caller), subjects.endUserOf(caller, endUser)] : []
+    const ofModel = this.#part === 'before-interceptors' ? undefined : modelSubjectOf(modelName)
+    return [
+      ...ofCaller.flatMap((subject) => this.#selectLimits(subject) ?? []),
+      ...(ofModel ? [ofModel] : []),
+    ]
+  }
+
+  /** Returns the subject with the limits of this part. Undefined if there are none. */
+  #selectLimits(subject: Subject | undefined): Subject | undefined {
+    if (!subject?.limits || this.#part === 'all') return subject?.limits && subject
+    const names: readonly string[] = limitNames[this.#part]
+    const limits = Object.entries(subject.limits).filter(([name]) => names.includes(name))
+    return limits.length > 0 ? { ...subject, limits: Object.fromEntries(limits) } : undefined
   }
 }
 
