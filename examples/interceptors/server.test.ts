@@ -1,0 +1,224 @@
+import { readFileSync } from 'node:fs'
+import { createLlm, LlmError, type LlmOptions } from '@modelmount/core'
+import type { GenerateRequest } from '@modelmount/core/engine'
+import { readEvents, scriptedEngine } from '@modelmount/core/testing'
+import type { Express } from 'express'
+import request from 'supertest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { emptyFolder } from '../../test/support/empty-folder.ts'
+// @ts-expect-error The example is plain JavaScript, without types.
+import { createApp, createInterceptors } from './server.js'
+
+type Row = Readonly<Record<string, unknown>>
+
+const models = emptyFolder()
+
+async function start(options: LlmOptions): Promise<{ app: Express; rows: readonly Row[] }> {
+  const rows: Row[] = []
+  const interceptors = createInterceptors(async (row: Row) => void rows.push(row))
+  const llm = await createLlm({ models, interceptors, ...options })
+  onTestFinished(() => llm.close())
+  return { app: createApp(llm), rows }
+}
+
+interface Api {
+  readonly path: string
+  readonly body: object
+  /** The text of a whole answer. */
+  readonly textOf: (body: never) => string
+  /** The text of a piece of a stream. */
+  readonly pieceOf: (data: never) => string | undefined
+}
+
+const messages = [{ role: 'user', content: 'Who are you?' }]
+
+const apis: Readonly<Record<string, Api>> = {
+  openai: {
+    path: '/llm/v1/chat/completions',
+    body: { model: 'tiny', messages },
+    textOf: ({ choices }: { choices: { message: { content: string } }[] }) =>
+      choices[0]?.message.content ?? '',
+    pieceOf: ({ choices }: { choices: { delta: { content?: string } }[] }) => choices[0]?.delta.content,
+  },
+  anthropic: {
+    path: '/llm/v1/messages',
+    body: { model: 'tiny', messages, max_tokens: 99 },
+    textOf: ({ content }: { content: { text: string }[] }) => content[0]?.text ?? '',
+    pieceOf: ({ delta }: { delta?: { text?: string } }) => delta?.text,
+  },
+  ollama: {
+    path: '/llm/api/chat',
+    body: { model: 'tiny', messages },
+    textOf: ({ message }: { message: { content: string } }) => message.content,
+    pieceOf: ({ message }: { message: { content: string } }) => message.content,
+  },
+}
+
+const parseStream = async (text: string): Promise<readonly unknown[]> => {
+  if (text.startsWith('{'))
+    return text
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+  const events: unknown[] = []
+  for await (const { data } of readEvents(text)) if (data !== '[DONE]') events.push(JSON.parse(data))
+  return events
+}
+
+describe.each(Object.entries(apis))('through the API of %s', (api, { path, body, textOf, pieceOf }) => {
+  const pieces = ['I am ', 'ada', '.l@', 'exam', 'ple', '.com', ', and ', 'bob@x.', 'org']
+
+  test('addresses in an answer are replaced, and a row has its usage', async () => {
+    const { app, rows } = await start({ engine: scriptedEngine(pieces) })
+
+    const response = await request(app)
+      .post(path)
+      .send({ ...body, stream: false })
+      .expect(200)
+
+    expect(textOf(response.body as never)).toBe('I am [e-mail], and [e-mail]')
+    expect(rows).toEqual([
+      {
+        id: expect.any(String),
+        time: expect.any(String),
+        caller: 'anonymous',
+        api,
+        kind: 'generate',
+        model: 'tiny:latest',
+        status: 'ended',
+        error: null,
+        finishReason: 'stop',
+        inputTokens: 1,
+        outputTokens: 9,
+        durationMs: expect.any(Number),
+      },
+    ])
+  })
+
+  test('addresses in a stream are replaced, and no piece contains a part of one', async () => {
+    const { app } = await start({ engine: scriptedEngine(pieces) })
+
+    const response = await request(app)
+      .post(path)
+      .send({ ...body, stream: true })
+      .buffer(true)
+      .expect(200)
+
+    const texts = (await parseStream(response.text)).map((data) => pieceOf(data as never)).filter(Boolean)
+    expect(texts).toEqual(['I am ', '[e-mail], and ', '[e-mail]'])
+  })
+
+  test('a failed answer has a row with its error', async () => {
+    const { app, rows } = await start({ engine: scriptedEngine(new LlmError('upstream', 'It broke.')) })
+
+    await request(app)
+      .post(path)
+      .send({ ...body, stream: false })
+      .expect(500)
+
+    expect(rows).toMatchObject([{ api, status: 'failed', error: 'upstream', outputTokens: 0 }])
+  })
+})
+
+test('addresses in the arguments of a tool are replaced, and the arguments stay JSON', async () => {
+  const engine = scriptedEngine([{ call: 'mail', arguments: ['{"text":"Hi', '\\nada@', 'example.com"}'] }])
+  const { app } = await start({ engine })
+
+  const { body } = await request(app)
+    .post('/llm/v1/messages')
+    .send({
+      ...apis.anthropic?.body,
+      tools: [{ name: 'mail', input_schema: { type: 'object', properties: { text: { type: 'string' } } } }],
+    })
+    .expect(200)
+
+  expect(body.content).toMatchObject([{ type: 'tool_use', input: { text: 'Hi\n[e-mail]' } }])
+})
+
+test('a run of letters that is longer than an address is not withheld', async () => {
+  const { app } = await start({ engine: scriptedEngine(Array<string>(40).fill('abcdefgh')) })
+
+  const response = await request(app)
+    .post('/llm/api/chat')
+    .send({ model: 'tiny', messages })
+    .buffer(true)
+    .expect(200)
+
+  const texts = (await parseStream(response.text)).map((data) => apis.ollama?.pieceOf(data as never))
+  expect(texts.map((text) => text?.length)).toEqual([256, 64, 0])
+})
+
+describe('documents that belong to the question', () => {
+  const systemOf = ({ input }: GenerateRequest) =>
+    input.kind === 'chat' &&
+    input.messages.filter(({ role }) => role === 'system').map(({ content }) => content)
+  const added = 'Answer with the help of these documents:\n\nA parcel to Norway takes five days.'
+
+  test('become a system message, or a part of it, and count as input', async () => {
+    const engine = scriptedEngine('Five days.')
+    const { app } = await start({ engine })
+    const question = { role: 'user', content: 'How long does a parcel take?' }
+    const send = (messages: readonly object[]) =>
+      request(app).post('/llm/v1/chat/completions').send({ model: 'tiny', messages }).expect(200)
+
+    const { body } = await send([question])
+    await send([{ role: 'system', content: 'Be kind.' }, question])
+    await send([{ role: 'user', content: 'Hi' }])
+    const { body: count } = await request(app)
+      .post('/llm/v1/messages/count_tokens')
+      .send({ model: 'tiny', messages: [question] })
+      .expect(200)
+
+    expect(engine.requests.map(systemOf)).toEqual([
+      [[{ type: 'text', text: added }]],
+      [
+        [
+          { type: 'text', text: 'Be kind.' },
+          { type: 'text', text: '\n\n' },
+          { type: 'text', text: added },
+        ],
+      ],
+      [],
+    ])
+    // The scripted engine counts each message as a token.
+    expect(body.usage.prompt_tokens).toBe(2)
+    expect(count.input_tokens).toBe(2)
+  })
+})
+
+test('the built-in model answers, and an address that a schema forces it to write is replaced', async () => {
+  const { app, rows } = await start({})
+  const schema = {
+    type: 'object',
+    properties: { mail: { const: 'ada@example.com' } },
+    required: ['mail'],
+    additionalProperties: false,
+  }
+
+  const plain = await request(app)
+    .post('/llm/v1/chat/completions')
+    .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
+    .expect(200)
+  const forced = await request(app)
+    .post('/llm/v1/chat/completions')
+    .send({
+      model: 'tiny',
+      messages,
+      response_format: { type: 'json_schema', json_schema: { name: 'mail', schema } },
+    })
+    .expect(200)
+
+  expect(plain.body.choices[0].message.content).toBe('Hello! How can I help you?')
+  expect(JSON.parse(forced.body.choices[0].message.content)).toEqual({ mail: '[e-mail]' })
+  expect(rows.map(({ status, inputTokens, outputTokens }) => [status, inputTokens, outputTokens])).toEqual(
+    [plain, forced].map(({ body: { usage } }) => ['ended', usage.prompt_tokens, usage.completion_tokens]),
+  )
+  expect(forced.body.usage.completion_tokens).toBeGreaterThan(5)
+})
+
+test('the page of the documentation shows these files', () => {
+  const page = readFileSync(new URL('../../docs/interceptors.md', import.meta.url), 'utf8')
+
+  for (const file of ['redaction.js', 'retrieval.js', 'audit.js'])
+    expect(page).toContain(`\`\`\`js\n${readFileSync(new URL(file, import.meta.url), 'utf8')}\`\`\`\n`)
+})
