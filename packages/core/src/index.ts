@@ -20,13 +20,7 @@ export type { ChatResult, ChatStep, ObjectPiece, ObjectResult } from './calls/ch
 export type { StandardSchema } from './calls/chat/standard-schema.ts'
 export type { ChatTool, ToolContext } from './calls/chat/tools.ts'
 export type { Generation } from './calls/generation.ts'
-export type {
-  EndedCall,
-  InterceptedCall,
-  InterceptedKind,
-  InterceptedRequest,
-  Interceptor,
-} from './calls/interceptor.ts'
+export type { EndedCall, InterceptedCall, Interceptor } from './calls/interceptor.ts'
 export type { EventMapper } from './calls/output/event-mapping.ts'
 export { createLlm } from './create-llm.ts'
 export { adminRoutes, type DialectName, routesFor } from './dialects/index.ts'

@@ -1,7 +1,9 @@
 /** Creates what interceptors see of a call, and checks the requests that they return. */
 import type { Caller } from '../accounts/auth/caller.ts'
-import { isRecord } from '../util/is-record.ts'
+import { LlmError } from '../errors.ts'
 import type { Call, ModelRequest } from './call.ts'
+import { expected, expectRecord } from './check-fields.ts'
+import { checkGenerateRequest, checkRequest } from './check-requests.ts'
 import type {
   CallInfo,
   EndedCall,
@@ -9,53 +11,55 @@ import type {
   InterceptedKind,
   InterceptedRequest,
 } from './interceptor.ts'
+import { detokenizeFields, embedFields, rerankFields, tokenizeFields } from './request-fields.ts'
 
-type Fields = Readonly<Record<string, unknown>>
+const checkGenerate = (request: unknown): void => checkGenerateRequest(request, 'before')
+const checkFieldsOf =
+  (fields: object) =>
+  (request: unknown): void =>
+    checkRequest(request, fields, 'before')
 
-/** Returns the first mistake in a request of each kind. The engine checks the other fields. */
-const findMistake: Readonly<Record<InterceptedKind, (request: Fields) => string | undefined>> = {
-  generate: ({ input }) => findInputMistake(input),
-  count: ({ input }) => findInputMistake(input),
-  render: ({ input }) => findInputMistake(input),
-  embed: ({ inputs }) => expectList('inputs', inputs),
-  rerank: ({ query, documents }) => expectText('query', query) ?? expectList('documents', documents),
-  tokenize: ({ text }) => expectText('text', text),
-  detokenize: ({ tokens }) => expectList('tokens', tokens),
+/** Throw an `LlmError` for an unknown field. The engine checks the values. */
+const checks: Readonly<Record<InterceptedKind, (request: unknown) => void>> = {
+  generate: checkGenerate,
+  count: checkGenerate,
+  render: checkGenerate,
+  embed: checkFieldsOf(embedFields),
+  rerank: checkFieldsOf(rerankFields),
+  tokenize: checkFieldsOf(tokenizeFields),
+  detokenize: checkFieldsOf(detokenizeFields),
 }
 
-export const isIntercepted = ({ kind }: Pick<Call, 'kind'>): boolean => Object.hasOwn(findMistake, kind)
+export const isIntercepted = ({ kind }: Pick<Call, 'kind'>): boolean => Object.hasOwn(checks, kind)
 
-/** Throws a `TypeError` if an interceptor has returned something else than a request of this kind. */
+/**
+ * Throws a `TypeError` if an interceptor has returned something else than a request of this kind. The client must
+ * not get it as an error of its own.
+ */
 export function expectRequest(kind: Call['kind'], returned: unknown): ModelRequest {
-  const mistake = isRecord(returned)
-    ? (expectText('model', returned.model) ?? findMistake[kind as InterceptedKind](returned))
-    : `expected a request or undefined, got ${describe(returned)}`
-  if (mistake) throw new TypeError(`The returned request is invalid: ${mistake}`)
-  return returned as unknown as ModelRequest
-}
-
-function findInputMistake(input: unknown): string | undefined {
-  if (!isRecord(input)) return `input: expected an object with \`kind\`, got ${describe(input)}`
-  const { kind, messages = [], prompt, prefix } = input
-  if (kind === 'text') return expectList('input.prompt', prompt)
-  if (kind === 'infill') return expectText('input.prefix', prefix)
-  if (kind !== 'chat') return `input.kind: expected chat, text or infill, got ${describe(kind)}`
-  if (!Array.isArray(messages)) return expectList('input.messages', messages)
-  for (const [index, message] of messages.entries()) {
-    const content: unknown = Object(message).content
-    if (!Array.isArray(content))
-      return `input.messages[${index}].content: expected a list such as [{ type: 'text', text: 'Hi' }], got ${describe(content)}`
+  try {
+    checks[kind as InterceptedKind](returned)
+    const request = returned as InterceptedRequest
+    if (typeof request.model !== 'string') throw expected('model', 'a string', request.model)
+    if ('input' in request && request.input.kind === 'chat') checkMessages(request.input.messages)
+    return request
+  } catch (cause) {
+    throw new TypeError(`The returned request is invalid. ${LlmError.from(cause).message}`, { cause })
   }
-  return undefined
 }
 
-const expectList = (field: string, value: unknown): string | undefined =>
-  Array.isArray(value) ? undefined : `${field}: expected a list, got ${describe(value)}`
-
-const expectText = (field: string, value: unknown): string | undefined =>
-  typeof value === 'string' ? undefined : `${field}: expected a text, got ${describe(value)}`
-
-const describe = (value: unknown): string => (value === null ? 'null' : typeof value)
+function checkMessages(messages: unknown): void {
+  if (!Array.isArray(messages)) throw expected('input.messages', 'a list', messages)
+  for (const [index, message] of messages.entries()) {
+    const { content } = expectRecord(message, `input.messages[${index}]`)
+    if (!Array.isArray(content))
+      throw expected(
+        `input.messages[${index}].content`,
+        "a list such as [{ type: 'text', text: 'Hi' }]",
+        content,
+      )
+  }
+}
 
 const toCallInfo = (call: Call, caller: Caller | undefined): CallInfo => ({
   id: call.id,

@@ -731,23 +731,19 @@ describe('an interceptor that fails', () => {
   })
 
   test.each<[what: string, returned: unknown, message: string]>([
-    ['a text', 'Hi', 'expected a request or undefined, got string'],
-    ['no model', { input: asked().input }, 'model: expected a text, got undefined'],
-    ['no input', { model: 'tiny' }, 'input: expected an object with `kind`, got undefined'],
-    [
-      'an unknown input',
-      { model: 'tiny', input: { kind: 'mail' } },
-      'input.kind: expected chat, text or infill',
-    ],
+    ['a text', 'Hi', "request: expected an object, got 'Hi'."],
+    ['no model', { input: asked().input }, 'model: expected a string, got nothing.'],
+    ['no input', { model: 'tiny' }, "input: expected { kind: 'chat', messages } or"],
+    ['messages', { model: 'tiny', messages: [] }, "Did you mean input: { kind: 'chat', messages }?"],
     [
       'no list of messages',
       { model: 'tiny', input: { kind: 'chat', messages: 'Hi' } },
-      'input.messages: expected a list, got string',
+      "input.messages: expected a list, got 'Hi'.",
     ],
     [
       'a message with a text',
       { model: 'tiny', input: { kind: 'chat', messages: [{ role: 'user', content: 'Hi' }] } },
-      "input.messages[0].content: expected a list such as [{ type: 'text', text: 'Hi' }], got string",
+      "input.messages[0].content: expected a list such as [{ type: 'text', text: 'Hi' }], got 'Hi'.",
     ],
   ])('because it returns %s is told what to return', async (_what, returned, message) => {
     const { llm, engine } = await start([{ before: () => returned as GenerateRequest }])
