@@ -4,7 +4,9 @@ import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { RegistryCredentials } from '../../packages/core/src/models/registry/credentials.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
 import { all, madeModel, pull, push, put, storeFor } from '../support/transfers.ts'
@@ -162,6 +164,149 @@ test('an upload to another origin contains no token', async () => {
 
   expect(elsewhere.requests.length).toBeGreaterThan(0)
   for (const { headers } of elsewhere.requests) expect(headers.authorization).toBeUndefined()
+})
+
+const ada = { username: 'ada', password: 'secret: word' }
+const basic = `Basic ${Buffer.from('ada:secret: word').toString('base64')}`
+/** A store with credentials for the registry. */
+const loginStore = (login: RegistryCredentials) =>
+  storeFor([registry.host, elsewhere.host], { credentials: { entries: { [registry.url]: login } } })
+
+/** Makes all paths below `/v2/` require the password. */
+function requirePassword(): void {
+  registry.intercept(/ \/v2\//, ({ headers }, response) => {
+    if (headers.authorization === basic) return false
+    return response.writeHead(401, { 'www-authenticate': 'Basic realm="models"' }).end('{"errors":[]}')
+  })
+}
+
+test('a registry that asks for a password gets it, after its first 401', async () => {
+  requirePassword()
+  const store = loginStore(ada)
+
+  await all(pull(store, tiny()))
+  const events = await all(push(store, tiny()))
+
+  expect(events.at(-1)?.status).toBe('success')
+  expect(registry.requests.map(({ headers }) => headers.authorization).slice(0, 3)).toEqual([
+    undefined,
+    basic,
+    basic,
+  ])
+})
+
+test('a registry without credentials gets none, and its 401 ends the pull', async () => {
+  requirePassword()
+  const other = storeFor([registry.host], { credentials: { entries: { [elsewhere.url]: ada } } })
+
+  await expect(all(pull(other, tiny()))).rejects.toMatchObject({
+    code: 'permission',
+    message: 'pull model manifest: unauthorized: access denied',
+  })
+
+  for (const { headers } of registry.requests) expect(headers.authorization).toBeUndefined()
+})
+
+test('a wrong password ends the pull after one attempt, and is not in the error', async () => {
+  requirePassword()
+
+  const error: Error = await all(pull(loginStore({ ...ada, password: 'wrong word' }), tiny())).then(
+    () => expect.unreachable(),
+    (cause) => cause,
+  )
+
+  expect(error).toMatchObject({ code: 'permission', message: expect.stringContaining('access denied') })
+  expect(inspect(error, { depth: 9 })).not.toContain('wrong word')
+  expect(registry.requests).toHaveLength(2)
+})
+
+test('credentials for https are never sent over http', async () => {
+  requirePassword()
+  const secure = storeFor([registry.host], {
+    credentials: { entries: { [`https://${registry.host}`]: ada } },
+  })
+
+  await expect(all(pull(secure, tiny()))).rejects.toMatchObject({
+    code: 'permission',
+    message: `pull model manifest: unauthorized: the credentials of ${registry.host} are for https. To send them over http, name ${registry.url} in their place`,
+  })
+
+  for (const { headers } of registry.requests) expect(headers.authorization).toBeUndefined()
+})
+
+test('a password does not follow a redirect or an upload to another origin', async () => {
+  requirePassword()
+  registry.intercept(new RegExp(`^GET .*${weights.digest}$`), ({ headers }, response) => {
+    if (headers.authorization !== basic) return false
+    const location = `${elsewhere.url}/v2/library/tiny/blobs/${weights.digest}`
+    return response.writeHead(307, { location }).end()
+  })
+  const store = loginStore(ada)
+  await all(pull(store, tiny()))
+  registry.intercept(/^HEAD .*blobs/, (_, response) => response.writeHead(404).end())
+  registry.intercept(/^POST .*uploads/, ({ headers }, response) =>
+    headers.authorization ? response.writeHead(202, { location: `${elsewhere.url}/stolen` }).end() : false,
+  )
+
+  await expect(all(push(store, tiny()))).rejects.toMatchObject({ code: 'upstream' })
+
+  expect(elsewhere.requests.length).toBeGreaterThan(1)
+  for (const { headers } of elsewhere.requests) expect(headers.authorization).toBeUndefined()
+})
+
+test('a token server at the registry gets the password, and the registry the token', async () => {
+  protect(`${registry.url}/token`)
+
+  await all(pull(loginStore(ada), tiny()))
+
+  expect(requestsTo('/token').map(({ headers }) => headers.authorization)).toEqual([basic])
+  for (const { headers } of requestsTo('/v2/').slice(1))
+    expect(headers.authorization).toBe(`Bearer ${granted}`)
+})
+
+test('a token server at another origin gets the password only if the credentials name it', async () => {
+  protect(`${elsewhere.url}/token`)
+  elsewhere.intercept(/ \/token/, grant)
+
+  await expect(all(pull(loginStore(ada), tiny()))).rejects.toMatchObject({
+    message: `pull model manifest: realm host "${elsewhere.host}" does not match original host "${registry.host}"`,
+  })
+  expect(elsewhere.requests).toEqual([])
+  const events = await all(pull(loginStore({ ...ada, realm: elsewhere.url }), tiny()))
+
+  expect(events.at(-1)?.status).toBe('success')
+  expect(elsewhere.requests.map(({ headers }) => headers.authorization)).toEqual([basic])
+  for (const { headers } of requestsTo('/v2/')) expect(headers.authorization).not.toBe(basic)
+})
+
+test('the redirect of a token server to another origin contains no password', async () => {
+  protect(`${registry.url}/token`, (_, response) =>
+    response.writeHead(302, { location: `${elsewhere.url}/token` }).end(),
+  )
+  elsewhere.intercept(/ \/token/, grant)
+
+  await all(pull(loginStore(ada), tiny()))
+
+  expect(elsewhere.requests.map(({ headers }) => headers.authorization)).toEqual([undefined])
+})
+
+test('a token server that rejects the password ends the pull with code permission', async () => {
+  protect(`${registry.url}/token`, (_, response) => response.writeHead(401).end('{}'))
+
+  await expect(all(pull(loginStore(ada), tiny()))).rejects.toMatchObject({
+    code: 'permission',
+    message: 'pull model manifest: unauthorized: the token server rejects the credentials',
+  })
+
+  expect(requestsTo('/token')).toHaveLength(1)
+})
+
+test('a token is sent as it is, without a request for another one', async () => {
+  protect(`${registry.url}/token`)
+
+  await all(pull(loginStore({ token: granted }), tiny()))
+
+  expect(requestsTo('/token')).toEqual([])
 })
 
 const hasKeygen = spawnSync('ssh-keygen', ['-?']).error === undefined

@@ -8,5 +8,9 @@ export interface DockerRegistry {
 
 export declare const hasDockerRegistry: boolean
 
-/** Throws if Docker's registry is not installed. */
-export declare function startDockerRegistry(): Promise<DockerRegistry>
+/**
+ * Throws if Docker's registry is not installed.
+ *
+ * @param settings further lines of its configuration, as YAML
+ */
+export declare function startDockerRegistry(settings?: string): Promise<DockerRegistry>

@@ -13,7 +13,7 @@ const program = (process.env.PATH ?? '')
 export const hasDockerRegistry = program !== undefined
 
 /** Starts Docker's registry on a free port of the loopback address, with an empty folder. */
-export async function startDockerRegistry() {
+export async function startDockerRegistry(settings = '') {
   if (!program) throw new Error('docker-registry is not installed: apt-get install docker-registry')
   const folder = mkdtempSync(join(tmpdir(), 'docker-registry-'))
   const config = join(folder, 'config.yml')
@@ -23,7 +23,7 @@ export async function startDockerRegistry() {
 storage: { filesystem: { rootdirectory: '${join(folder, 'data')}' } }
 http: { addr: '127.0.0.1:0' }
 log: { level: info, accesslog: { disabled: true } }
-`,
+${settings}`,
   )
   const child = spawn(program, ['serve', config], { stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = new Promise((resolve) => child.once('exit', resolve))

@@ -64,6 +64,11 @@ const variables: Readonly<Record<string, Variable>> = {
     meaning: '1 keeps the files of a model that is replaced',
     option: 'store.prune',
   },
+  REGISTRY_AUTH_FILE: {
+    readers: ['serve'],
+    meaning: 'file with credentials for registries, in the format of ~/.docker/config.json',
+    option: 'store.credentials',
+  },
   OLLAMA_NOHISTORY: { readers: ['run'], meaning: '1 does not store the lines of conversations' },
   MODELMOUNT_API_KEY: { readers: ['client', 'run'], meaning: 'API key to send to the server' },
   HTTPS_PROXY: { readers: ['serve'], meaning: 'proxy for pulls and pushes over https' },

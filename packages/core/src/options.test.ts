@@ -11,6 +11,7 @@ test('without options and environment variables, all defaults apply', () => {
     models: [join(homedir(), '.ollama', 'models')],
     store: {
       registries: {
+        credentials: { entries: {} },
         proxy: { https: undefined, http: undefined, none: undefined },
         hosts: ['registry.ollama.ai', 'hf.co', 'huggingface.co'],
         privateHosts: [],

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type ByteSize, toBytes } from '../units.ts'
 import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } from './check.ts'
+import { type RegistryLogin, type ResolvedCredentials, resolveCredentials } from './registry-credentials.ts'
 
 export interface StoreOptions {
   /**
@@ -21,6 +22,15 @@ export interface StoreOptions {
    * @default none
    */
   privateRegistries?: readonly string[] | undefined
+
+  /**
+   * Credentials for these registries: the path of a file in the format of `~/.docker/config.json`, or credentials by
+   * `host` or `host:port`. They are sent over https, and to this host only. To send them over http, write
+   * `http://host:port`.
+   *
+   * @default the file `$REGISTRY_AUTH_FILE`, else none; for Ollama's registry, the key `~/.ollama/id_ed25519`
+   */
+  credentials?: string | Readonly<Record<string, RegistryLogin>> | undefined
 
   /**
    * Maximum size of all blobs in the folder for new models: bytes, or `'200gb'`. A model that would exceed
@@ -47,6 +57,7 @@ export interface ResolvedStoreOptions {
     readonly hosts: readonly string[]
     readonly privateHosts: readonly string[]
     readonly keyFile: string
+    readonly credentials: ResolvedCredentials
     /** Values of `$HTTPS_PROXY`, `$HTTP_PROXY` and `$NO_PROXY`. */
     readonly proxy: {
       readonly https: string | undefined
@@ -62,14 +73,17 @@ export function resolveStoreOptions(
   options: StoreOptions = {},
   environment: NodeJS.ProcessEnv,
 ): ResolvedStoreOptions {
-  checkKeys('store.', options, ['registries', 'privateRegistries', 'maxBytes', 'prune'])
+  checkKeys('store.', options, ['registries', 'privateRegistries', 'credentials', 'maxBytes', 'prune'])
   const { registries = publicRegistries, privateRegistries = [], maxBytes, prune } = options
   if (prune !== undefined && typeof prune !== 'boolean')
     throw new TypeError(`Expected \`store.prune\` to be a boolean, got ${describeValue(prune)}`)
+  const hosts = checkHosts('store.registries', registries)
+  const privateHosts = checkHosts('store.privateRegistries', privateRegistries)
   return {
     registries: {
-      hosts: checkHosts('store.registries', registries),
-      privateHosts: checkHosts('store.privateRegistries', privateRegistries),
+      hosts,
+      privateHosts,
+      credentials: resolveCredentials(options.credentials, [...hosts, ...privateHosts], environment),
       // The `ollama` command uses the same key. Users register its public half with their registry accounts.
       keyFile: join(homedir(), '.ollama', 'id_ed25519'),
       proxy: readProxies(environment),

@@ -7,6 +7,7 @@ import { LlmError } from '../../errors.ts'
 import type { Digest } from '../ollama-store/digest.ts'
 import { manifestMediaType, maxManifestBytes } from '../ollama-store/manifest.ts'
 import type { ModelName } from '../ollama-store/name.ts'
+import { basicAuthorization, isToken, type RegistryCredentials } from './credentials.ts'
 import { withDeadline } from './deadline.ts'
 import {
   discard,
@@ -39,14 +40,16 @@ export class Registry {
   readonly #identity: RegistryIdentity
   /** Time limit of a small request, including its response body. */
   readonly #requestTimeoutMs: number
-  /** Token of this pull or push. Concurrent requests share it. */
-  #token: Promise<string> | undefined
+  readonly #findCredentials: RegistryAccess['findCredentials']
+  /** Value of the header `authorization` in this pull or push. Concurrent requests share it. */
+  #authorization: Promise<string> | undefined
 
   constructor(guard: GuardedFetch, name: ModelName, options: RegistryAccess) {
     this.#guard = guard
     this.#name = name
     this.#insecure = options.insecure
     this.#identity = options.identity
+    this.#findCredentials = options.findCredentials
     this.#requestTimeoutMs = options.requestTimeoutMs
     this.#base = new URL(`${options.insecure ? 'http' : 'https'}://${name.host}`)
   }
@@ -176,54 +179,82 @@ export class Registry {
     )
   }
 
-  /** Sends a request. If the response is a 401, repeats the request with a new token. */
+  /** Sends a request. If the response is a 401, repeats the request with a new token, or with the password. */
   async #send(request: RegistryRequest): Promise<GuardedResponse> {
-    const used = this.#token
+    const used = this.#authorization
     const response = await this.#sendWith(request, await used)
     if (response.status !== 401) return response
     await discard(response)
     // Concurrent requests that receive a 401 share one new token.
-    if (this.#token === used) this.#token = this.#newToken(response.header('www-authenticate') ?? '')
-    const retried = await this.#sendWith(request, await this.#token)
+    if (this.#authorization === used)
+      this.#authorization = this.#authorize(response.header('www-authenticate') ?? '')
+    const retried = await this.#sendWith(request, await this.#authorization)
     if (retried.status !== 401) return retried
     await discard(retried)
     throw accessDenied('unauthorized: access denied')
   }
 
-  async #sendWith(request: RegistryRequest, token: string | undefined): Promise<GuardedResponse> {
+  async #sendWith(request: RegistryRequest, authorization: string | undefined): Promise<GuardedResponse> {
     const { url, body, ...rest } = request
     const content = body?.()
     return this.#guard.fetch(url, {
       ...rest,
       ...(content && { body: content }),
       insecure: this.#insecure,
-      credentials: token ? { origin: this.#base.origin, authorization: `Bearer ${token}` } : undefined,
+      credentials: authorization ? { origin: this.#base.origin, authorization } : undefined,
     })
   }
 
-  #newToken(challenge: string): Promise<string> {
-    const token = this.#requestToken(challenge)
-    token.catch(() => {
-      if (this.#token === token) this.#token = undefined
+  #authorize(challenge: string): Promise<string> {
+    const authorization = this.#answerChallenge(challenge)
+    authorization.catch(() => {
+      if (this.#authorization === authorization) this.#authorization = undefined
     })
-    return token
+    return authorization
   }
 
-  async #requestToken(challenge: string): Promise<string> {
+  /** Returns the value of the header `authorization` that the challenge asks for. */
+  async #answerChallenge(challenge: string): Promise<string> {
+    const credentials = await this.#findCredentials(this.#base.origin)
+    if (!credentials) await this.#expectNoSecureCredentials()
+    if (credentials && 'token' in credentials) return `Bearer ${credentials.token}`
+    if (credentials && /^basic\b/i.test(challenge))
+      return basicAuthorization(credentials.username, credentials.password)
+    return `Bearer ${await this.#requestToken(challenge, credentials)}`
+  }
+
+  /** Throws `permission` if the app has credentials for https only, since http would show them to the network. */
+  async #expectNoSecureCredentials(): Promise<void> {
+    const { origin } = new URL(`https://${this.#base.host}`)
+    if (!this.#insecure || !(await this.#findCredentials(origin))) return
+    throw accessDenied(
+      `unauthorized: the credentials of ${this.#base.host} are for https. To send them over http, name ${this.#base.origin} in their place`,
+    )
+  }
+
+  /** @param login sent to the token server instead of a signature */
+  async #requestToken(challenge: string, login: PasswordLogin | undefined): Promise<string> {
     const { realm, service, scope } = parseChallenge(challenge)
     if (!realm || !URL.canParse(realm)) throw accessDenied('unauthorized: access denied')
     const url = new URL(realm)
-    // The realm is the URL that issues tokens. It receives our signature, so its host must be the registry.
-    if (url.origin !== this.#base.origin)
+    // The realm is the URL that issues tokens. It receives our signature or password, so its host must be the
+    // registry, or the host that the app names.
+    if (url.origin !== this.#base.origin && url.origin !== login?.realm)
       throw accessDenied(`realm host "${url.host}" does not match original host "${this.#base.host}"`)
     for (const one of scope?.split(' ') ?? []) url.searchParams.append('scope', one)
     if (service) url.searchParams.set('service', service)
-    const signed = await signedUrl(url, this.#identity)
+    const signed = login
+      ? { url, authorization: basicAuthorization(login.username, login.password) }
+      : await signedUrl(url, this.#identity)
 
     const fetchToken = async (signal: AbortSignal): Promise<string> => {
       const { authorization } = signed
-      const credentials = authorization ? { origin: this.#base.origin, authorization } : undefined
+      const credentials = authorization ? { origin: url.origin, authorization } : undefined
       const response = await this.#guard.fetch(signed.url, { insecure: this.#insecure, credentials, signal })
+      if (login && response.status === 401) {
+        await discard(response)
+        throw accessDenied('unauthorized: the token server rejects the credentials')
+      }
       await expectStatus(response, 200)
       return parseToken(await readLimitedBody(response, maxTokenBytes))
     }
@@ -232,7 +263,11 @@ export class Registry {
   }
 }
 
+type PasswordLogin = Exclude<RegistryCredentials, { readonly token: string }>
+
 interface RegistryAccess {
+  /** Finds the credentials of an origin. */
+  readonly findCredentials: (origin: string) => Promise<RegistryCredentials | undefined>
   readonly identity: RegistryIdentity
   /** Whether to use `http` instead of `https`. */
   readonly insecure: boolean
@@ -292,7 +327,6 @@ function parseToken(body: Buffer): string {
     const { token: one, access_token: other } = JSON.parse(body.toString())
     token = one || other
   } catch {}
-  if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
-    throw upstreamError('the registry sent no usable token')
+  if (typeof token !== 'string' || !isToken(token)) throw upstreamError('the registry sent no usable token')
   return token
 }

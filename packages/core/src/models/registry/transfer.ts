@@ -8,6 +8,7 @@ import { type Digest, hexOf } from '../ollama-store/digest.ts'
 import { digestsOf, type Layer, type Manifest, parseManifest } from '../ollama-store/manifest.ts'
 import { displayName, expectName, type ModelName, parseModelName } from '../ollama-store/name.ts'
 import type { Blobs, Manifests } from '../ollama-store/store-contracts.ts'
+import { type CredentialSources, findCredentials } from './credentials.ts'
 import { Download } from './download.ts'
 import { GuardedFetch } from './guarded-fetch.ts'
 import type { RegistryIdentity } from './identity.ts'
@@ -35,6 +36,8 @@ export interface RegistryOptions extends RegistryIdentity {
    * if a request sets `insecure`.
    */
   readonly privateHosts: readonly string[]
+  /** @default none */
+  readonly credentials?: CredentialSources
   /** DNS lookup. @default the system's resolver */
   readonly lookup?: LookupFunction
   /** Proxies of the environment. @default none */
@@ -207,8 +210,10 @@ export class Transfers {
           param: 'insecure',
         },
       )
+    const { credentials } = this.#registries
     return new Registry(this.#guard, model, {
       identity: this.#registries,
+      findCredentials: async (origin) => credentials && findCredentials(credentials, origin),
       insecure,
       requestTimeoutMs: this.#policy.stallMs,
     })
