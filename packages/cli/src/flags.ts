@@ -36,6 +36,7 @@ const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
   'maxAdmitted',
   'maxFailedAuthentications',
   'modelLimits',
+  'modelSettings',
   'outputBuffer',
   'scopes',
   'spendingWarnings',

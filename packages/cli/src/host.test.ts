@@ -41,6 +41,14 @@ test.each([
   expect(serverUrl(text)).toBe(url)
 })
 
+test.each([
+  ['', 'http://127.0.0.1:8080'],
+  ['gpu:1', 'http://gpu:8080'],
+  ['https://example.com/llm', 'https://example.com:8080/llm'],
+])('a chosen port replaces that of %j', (text, url) => {
+  expect(serverUrl(text, 8_080)).toBe(url)
+})
+
 test.each(['localhost', '127.0.0.1', '127.1.2.3', '::1'])('%s is loopback', (host) => {
   expect(isLoopback(host)).toBe(true)
 })

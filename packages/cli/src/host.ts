@@ -21,11 +21,13 @@ export function parseHost(text: string, defaultPort = defaults.port): Host {
 /**
  * Returns the URL that clients call, without a trailing slash. A path is kept, because the routes may be
  * mounted under this path.
+ *
+ * @param chosenPort takes precedence over the port in the text
  */
-export function serverUrl(text: string): string {
+export function serverUrl(text: string, chosenPort?: number): string {
   const [, scheme = 'http', path = ''] = /^(?:(\w+):\/\/)?[^/]*(.*)$/.exec(text.trim()) ?? []
   const { host, port } = parseHost(text, scheme === 'https' ? 443 : undefined)
-  return `${scheme}://${withBrackets(reachable[host] ?? host)}:${port}${path.replace(/\/+$/, '')}`
+  return `${scheme}://${withBrackets(reachable[host] ?? host)}:${chosenPort ?? port}${path.replace(/\/+$/, '')}`
 }
 
 /** The loopback address for each address that stands for all interfaces. */

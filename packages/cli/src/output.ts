@@ -2,6 +2,8 @@
 
 export const print = (text: string): boolean => process.stdout.write(text)
 
+export const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
+
 /** Logs a message on stderr. Adds the error, or its cause, because responses omit the cause. */
 export function logToStderr(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }

@@ -10,6 +10,8 @@ import { logToStderr } from './output.ts'
 export interface ServerOptions {
   /** Server address in the syntax of `$OLLAMA_HOST`. If it is set, no other server is tried. */
   readonly host?: string
+  /** Takes precedence over the port of `host` and `$OLLAMA_HOST`. */
+  readonly port?: number
   /** `false` runs the routes in this process, even if a server listens. */
   readonly server?: boolean
   /** `host:port` of the registry in the model name of the command. */
@@ -116,14 +118,16 @@ export async function withServer(
 
 /** Like `withServer`, for work that outlives the command, and so needs a running server. */
 export const withRunningServer = (
-  { host }: Pick<ServerOptions, 'host'>,
+  { host, port }: Pick<ServerOptions, 'host' | 'port'>,
   work: (server: Server) => Promise<void>,
-): Promise<void> => work(new Server(serverUrl(host ?? process.env.OLLAMA_HOST?.trim() ?? ''), fetchWithKey))
+): Promise<void> =>
+  work(new Server(serverUrl(host ?? process.env.OLLAMA_HOST?.trim() ?? '', port), fetchWithKey))
 
-async function connect({ host, server, registry }: ServerOptions): Promise<Server> {
+async function connect({ host, port, server, registry }: ServerOptions): Promise<Server> {
   const named = host ?? process.env.OLLAMA_HOST?.trim()
-  const url = serverUrl(named ?? '')
-  if (server !== false && (named || (await answers(url)))) return new Server(url, fetchWithKey)
+  const url = serverUrl(named ?? '', port)
+  if (server !== false && (named || port !== undefined || (await answers(url))))
+    return new Server(url, fetchWithKey)
   const llm = await createLlm({
     scopes: ['inference', 'models'],
     // Only this command calls the routes, so the registry in its model name is allowed.

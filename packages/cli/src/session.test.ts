@@ -1,7 +1,7 @@
 /** The commands as a user types them, in order, with and without a server. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -68,6 +68,7 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
   const hasServer = how === 'with a server'
   const models = emptyFolder()
   const work = emptyFolder()
+  const home = emptyFolder()
   symlinkSync(encoderModel, join(models, 'bert.gguf'))
   let registry: { readonly host: string; close(): Promise<void> }
   let server: ReturnType<typeof spawn> | undefined
@@ -82,7 +83,14 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
 
   beforeAll(async () => {
     registry = await (hasDockerRegistry ? startDockerRegistry() : SmallRegistry.start())
-    environment = { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: models, OLLAMA_CONTEXT_LENGTH: '2048' }
+    environment = {
+      ...process.env,
+      HOME: home,
+      OLLAMA_HOST: '',
+      OLLAMA_MODELS: models,
+      OLLAMA_CONTEXT_LENGTH: '2048',
+      OLLAMA_NOHISTORY: '',
+    }
     if (!hasServer) return
     const options = ['serve', '--port', '0', '--registry', registry.host, '--private-registry', registry.host]
     server = spawn(process.execPath, [bin, ...options], { env: environment })
@@ -260,9 +268,31 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     expect(JSON.parse(stdout)).toHaveLength(64)
   })
 
+  test('lists models as JSON, with the fields of the API', async () => {
+    const listed = await run(['ls', 'TIN', '--json'])
+
+    expect(JSON.parse(listed.stdout)).toMatchObject([
+      { name: 'tiny:latest', digest: expect.stringMatching(/^[0-9a-f]{64}$/), details: { format: 'gguf' } },
+    ])
+  })
+
+  test('refuses to quantize before it uploads anything', async () => {
+    modelfile('FROM ./tiny-chat.gguf\n')
+    copyFileSync(modelPath, join(work, 'tiny-chat.gguf'))
+
+    const { code, stdout, stderr } = await run(['create', 'small', '-q', 'q4_K_M'])
+
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toBe(
+      'Error: --quantize: Modelmount cannot quantize, because node-llama-cpp has no quantizer. ' +
+        'Quantize the file with llama-quantize of llama.cpp, and create the model from the result.\n',
+    )
+  })
+
   test('lists loaded models with their expiry, and stops them', async () => {
     await run(['run', 'tiny', '--keepalive', '10m', 'Hello'])
     const loaded = await run(['ps'])
+    const asJson = await run(['ps', '--json'])
     const stopped = await run(['stop', 'tiny'])
     const after = await run(['ps'])
 
@@ -273,6 +303,10 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
     ])
     expect(stopped).toMatchObject({ code: 0, stdout: '' })
     expect(after.stdout).not.toContain('tiny:latest')
+    const models = JSON.parse(asJson.stdout) as readonly { readonly name: string }[]
+    expect(models.filter(({ name }) => name === 'tiny:latest')).toMatchObject(
+      hasServer ? [{ context_length: 2_048, expires_at: expect.any(String) }] : [],
+    )
     if (hasServer) expect(loaded.stdout).toMatch(/^tiny:latest .* 2048 +\d+ minutes from now$/m)
     else expect(loaded.stderr).toMatch(/^No server was asked/)
   })
@@ -351,6 +385,40 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       await second.shows('>>> ')
     })
 
+    test('the arrow keys show the lines of earlier conversations, unless their history is off', async () => {
+      const file = join(home, '.ollama', 'history')
+      const first = open('run', 'tiny')
+      await first.shows('>>> ')
+      first.type('Hello there\r')
+      await first.shows('done thinking.')
+      await first.shows('>>> ')
+      first.type('/set nohistory\r')
+      await first.shows('>>> ')
+      first.type('A secret\r')
+      await first.shows('done thinking.')
+      await first.shows('>>> ')
+      first.type('\x04')
+      await first.exit
+
+      const second = open('run', 'tiny', '--nohistory')
+      await second.shows('>>> ')
+      second.type('Another secret\r')
+      await second.shows('done thinking.')
+      await second.shows('>>> ')
+      second.type('\x04')
+      await second.exit
+      const third = open('run', 'tiny')
+      await third.shows('>>> ')
+      third.type('\x1b[A\x1b[A')
+      await third.shows('Hello there')
+      third.type('\r')
+      await third.shows('done thinking.')
+
+      expect(readFileSync(file, 'utf8')).toMatch(/Hello there\n\/set nohistory\nHello there\n$/)
+      expect(readFileSync(file, 'utf8')).not.toContain('secret')
+      expect((statSync(file).mode & 0o777).toString(8)).toBe('600')
+    })
+
     test('Ctrl-C stops an answer, not the conversation; at the prompt it shows how to exit', async () => {
       copyFileSync(noiseModel, join(models, 'noise.gguf'))
       const { type, shows, exit } = open('run', 'noise')
@@ -410,12 +478,14 @@ describe('without a running server', () => {
     await unreachable.close()
 
     const byOption = await runIn(['list', '--host', unreachable.url], { environment })
+    const { hostname, port } = new URL(unreachable.url)
+    const byPort = await runIn(['run', 'tiny', '--host', hostname, '--port', port, 'Hello'], { environment })
     const byVariable = await runIn(['list'], {
       environment: { ...environment, OLLAMA_HOST: unreachable.url },
     })
 
     const stderr = `Error: no server answers at ${unreachable.url} (ECONNREFUSED). Start one: modelmount serve\n`
-    expect([byOption, byVariable]).toEqual(Array(2).fill({ code: 1, stdout: '', stderr }))
+    expect([byOption, byPort, byVariable]).toEqual(Array(3).fill({ code: 1, stdout: '', stderr }))
   })
 
   test('checks the Modelfile before any server is called', async () => {

@@ -145,6 +145,43 @@ test('options set all settings of a key', async () => {
   )
 })
 
+test('update changes the given settings, and none removes one', async () => {
+  const { key } = await created(
+    ...['laptop', '--rpm', '60', '--tpm', '1000', '--end-user-rpm', '6', '--end-user-tpm', '100'],
+    ...['--spend', '2', '--per', 'month', '--models', 'tiny', '--tier', 'gold', '--tenant', 'team'],
+    ...['--expires', '2040-01-02'],
+  )
+  const update = async (...args: readonly string[]): Promise<ApiKey> =>
+    JSON.parse(await keys('update', key.id, ...args, '--json'))
+
+  const changed = await update('--name', 'desk', '--rpm', '90', '--tpm', 'none', '--end-user-rpm', 'none')
+  const paid = await update('--spend', '2.5')
+  const freed = await update(
+    ...['--rpm', 'none', '--end-user-tpm', 'none', '--spend', 'none', '--models', 'none'],
+    ...['--tier', 'none', '--tenant', 'none', '--expires', 'none', '--scopes', 'inference,models'],
+  )
+
+  expect(changed).toMatchObject({ name: 'desk', models: ['tiny'], tier: 'gold', tenant: 'team' })
+  expect(changed.limits).toEqual({ requestsPerMinute: 90, perEndUser: { tokensPerMinute: 100 } })
+  expect(paid.spendingLimit).toEqual({ usd: 2.5, period: 'month' })
+  expect(freed).toEqual({
+    ...{ id: key.id, name: 'desk', tenant: key.id, hint: key.hint, status: 'active' },
+    ...{ scopes: ['inference', 'models'], createdAt: key.createdAt },
+  })
+})
+
+test('show prints the settings of one key', async () => {
+  const { key } = await created('laptop', '--rpm', '60', '--tier', 'gold', '--expires', '2040-01-02')
+
+  const shown = await keys('show', key.id)
+
+  expect(shown).toContain(`  name         laptop\n  id           ${key.id}\n  tenant       own\n`)
+  expect(shown).toContain('  limits       gold, 60 rpm\n')
+  expect(shown).toContain('  expires      2040-01-02T00:00:00.000Z\n  last used    never\n')
+  expect(JSON.parse(await keys('show', key.id, '--json'))).toEqual(key)
+  expect(await keys('update', key.id, '--tier', 'none')).toContain('  limits       60 rpm\n')
+})
+
 test('prints the secret once, and never lists it', async () => {
   const printed = await keys('create', 'once')
   const [secret = ''] = printed.split('\n')
@@ -184,6 +221,8 @@ test.each([
   [['create', 'x', '--spend', 'much'], 'Expected dollars'],
   [['create', 'x', '--spend', '9999999.5'], 'spendingLimit.usd'],
   [['create', 'x', '--per', 'day'], '--per requires --spend'],
+  [['create', 'x', '--rpm', 'none'], 'Expected a whole number from 1 to 999999999'],
+  [['update', 'key_none'], 'Name a setting to change, such as --rpm 60.'],
   [['create', 'x', '--scopes', 'root'], 'scopes[0]'],
   [['create', 'x', '--expires', 'soon'], 'expiresIn'],
   [['create', 'x', '--expires', '2027-02-30'], 'expiresAt'],
@@ -191,13 +230,16 @@ test.each([
   await expect(keys(...args)).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(message) })
 })
 
-test('rejects revoking an unknown key', async () => {
-  await keys('create', 'other')
+test.each([['revoke'], ['show'], ['update', '--rpm', '1']])(
+  '%s rejects an unknown key',
+  async (command, ...flags) => {
+    await keys('create', 'other')
 
-  await expect(keys('revoke', 'key_none')).rejects.toMatchObject({
-    stderr: expect.stringContaining('Key not found'),
-  })
-})
+    await expect(keys(command, 'key_none', ...flags)).rejects.toMatchObject({
+      stderr: expect.stringContaining('Key not found'),
+    })
+  },
+)
 
 test('accepts a grace in days, and an expiry date', async () => {
   const { key } = await created('old', '--expires', '2040-01-02')
@@ -209,13 +251,16 @@ test('accepts a grace in days, and an expiry date', async () => {
   })
 })
 
-test.each([['list'], ['rotate', 'key_a'], ['revoke', 'key_a']])(
-  '%s rejects a folder without a database, and creates no database in it',
-  async (...args) => {
-    await expect(keys(...args)).rejects.toMatchObject({
-      code: 1,
-      stderr: `Error: No database found at ${join(data, 'modelmount.db')}. Name its folder: --data FOLDER.\n`,
-    })
-    expect(existsSync(data)).toBe(false)
-  },
-)
+test.each([
+  ['list'],
+  ['show', 'key_a'],
+  ['update', 'key_a', '--rpm', '1'],
+  ['rotate', 'key_a'],
+  ['revoke', 'key_a'],
+])('%s rejects a folder without a database, and creates no database in it', async (...args) => {
+  await expect(keys(...args)).rejects.toMatchObject({
+    code: 1,
+    stderr: `Error: No database found at ${join(data, 'modelmount.db')}. Name its folder: --data FOLDER.\n`,
+  })
+  expect(existsSync(data)).toBe(false)
+})

@@ -1,11 +1,18 @@
 /** Implements `modelmount keys`. It opens the database itself, so no server has to run. */
-import { type ApiKey, createLlm, type KeySettings, type KeyWithSecret, type Llm } from '@modelmount/core'
+import {
+  type ApiKey,
+  createLlm,
+  type KeyChanges,
+  type KeySettings,
+  type KeyWithSecret,
+  type Llm,
+} from '@modelmount/core'
 import type { PageOptions } from '../commands/page-options.ts'
 import { currentDatabase, databaseOf, existingDatabase } from '../database.ts'
 import { humanTime } from '../format/human.ts'
 import { formatUsd } from '../format/money.ts'
 import { table } from '../format/table.ts'
-import { noteNextPage, print } from '../output.ts'
+import { asJson, noteNextPage, print } from '../output.ts'
 
 export interface KeysOptions {
   /** The folder with `modelmount.db`, or `postgres://…`. @default the folder of models */
@@ -25,6 +32,22 @@ export const rotate = async (
   withKeys(existingDatabase(options.data), async (keys) =>
     printSecret(await keys.rotate(id, grace === undefined ? {} : { grace }), options),
   )
+
+export const update = async (
+  id: string,
+  changesOf: (key: ApiKey) => KeyChanges,
+  { data, json }: KeysOptions,
+): Promise<void> =>
+  withKeys(existingDatabase(data), async (keys) => {
+    const key = await keys.update(id, changesOf(await keys.get(id)))
+    print(json ? asJson(key) : describeKey(key))
+  })
+
+export const show = async (id: string, { data, json }: KeysOptions): Promise<void> =>
+  withKeys(await currentDatabase(data), async (keys) => {
+    const key = await keys.get(id)
+    print(json ? asJson(key) : describeKey(key))
+  })
 
 export const revoke = async (id: string, options: KeysOptions): Promise<void> =>
   withKeys(existingDatabase(options.data), async (keys) => {
@@ -65,6 +88,25 @@ function printSecret({ key, secret }: KeyWithSecret, { json = false }: KeysOptio
 
 const columns = ['NAME', 'ID', 'TENANT', 'KEY', 'STATUS', 'SCOPES', 'MODELS', 'LIMITS', 'LAST USED']
 
+const describeKey = (key: ApiKey): string =>
+  table(
+    [
+      ['name', key.name],
+      ['id', key.id],
+      ['tenant', key.tenant === key.id ? 'own' : key.tenant],
+      ['key', key.hint],
+      ['status', key.status],
+      ['scopes', key.scopes.join(', ')],
+      ['models', key.models?.join(', ') ?? 'all'],
+      ['limits', limitsOf(key)],
+      ['created', key.createdAt.toISOString()],
+      ['expires', key.expiresAt?.toISOString() ?? 'never'],
+      ...(key.revokedAt ? [['revoked', key.revokedAt.toISOString()]] : []),
+      ['last used', key.lastUsedAt?.toISOString() ?? 'never'],
+    ],
+    '  ',
+  )
+
 const toRow = (key: ApiKey): readonly string[] => [
   key.name,
   key.id,
@@ -102,5 +144,3 @@ type Rates = Pick<
   NonNullable<ApiKey['limits']>,
   'requestsPerMinute' | 'tokensPerMinute' | 'tokensPerDay' | 'concurrent'
 >
-
-const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`

@@ -2,7 +2,7 @@
 import { createLlm } from '@modelmount/core'
 import { existingDatabase } from '../database.ts'
 import { table } from '../format/table.ts'
-import { print } from '../output.ts'
+import { asJson, print } from '../output.ts'
 
 export interface TenantDeletionOptions {
   readonly usage: 'delete' | 'anonymize'
@@ -17,7 +17,7 @@ export async function deleteTenant(id: string, { usage, data, json }: TenantDele
   })
   try {
     const { revokedKeys, deleted } = await llm.tenants.delete(id, { usage })
-    if (json) print(`${JSON.stringify({ tenant: id, revokedKeys, deleted }, null, 2)}\n`)
+    if (json) print(asJson({ tenant: id, revokedKeys, deleted }))
     else {
       const rows = Object.entries(deleted).map(([name, count]) => [name, `${count}`])
       print(`Deleted the tenant ${id}.\n${table([['DATA', 'DELETED'], ...rows])}`)

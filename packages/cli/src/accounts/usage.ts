@@ -2,7 +2,7 @@
 import { createLlm, type UsageQuery, type UsageRow } from '@modelmount/core'
 import { currentDatabase } from '../database.ts'
 import { table } from '../format/table.ts'
-import { noteNextPage } from '../output.ts'
+import { asJson, noteNextPage } from '../output.ts'
 
 export interface UsageOptions {
   readonly by: UsageQuery['by']
@@ -21,7 +21,7 @@ export async function usage({ data, json = false, limit = 1_000, ...query }: Usa
   try {
     const rows = await llm.usage.report({ ...query, limit })
     noteNextPage(rows.length, limit, rows.at(-1)?.group)
-    return json ? `${JSON.stringify(rows.map(toJson), null, 2)}\n` : toTable(rows, query.by)
+    return json ? asJson(rows.map(toJson)) : toTable(rows, query.by)
   } finally {
     await llm.close()
   }

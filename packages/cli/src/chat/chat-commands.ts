@@ -103,6 +103,14 @@ const settings: Readonly<Record<string, Setting>> = {
     chat.isVerbose = true
     return "Set 'verbose' mode.\n"
   },
+  history: (chat) => {
+    chat.keepsHistory = true
+    return ''
+  },
+  nohistory: (chat) => {
+    chat.keepsHistory = false
+    return ''
+  },
   quiet: (chat) => {
     chat.isVerbose = false
     return "Set 'quiet' mode.\n"

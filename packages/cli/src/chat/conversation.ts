@@ -22,19 +22,22 @@ export class Conversation {
   settings: Settings
   hideThinking: boolean
   isVerbose: boolean
+  /** Whether the terminal stores the lines that the user types. */
+  keepsHistory: boolean
   #messages: readonly Message[] = []
 
   constructor(
     server: Server,
     model: string,
     settings: Settings,
-    { hideThinking = false, isVerbose = false } = {},
+    { hideThinking = false, isVerbose = false, keepsHistory = false } = {},
   ) {
     this.server = server
     this.model = model
     this.settings = settings
     this.hideThinking = hideThinking
     this.isVerbose = isVerbose
+    this.keepsHistory = keepsHistory
   }
 
   get messages(): readonly Message[] {

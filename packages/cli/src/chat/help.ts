@@ -17,6 +17,8 @@ Use """ to begin and to end a multi-line message.
   /set parameter <name> <value>          Set a parameter: temperature 0, num_ctx 8192, seed 1, stop <text> <text>
   /set format json                       Enable JSON mode
   /set noformat                          Disable formatting
+  /set history                           Enable history
+  /set nohistory                         Disable history
   /set think                             Enable thinking
   /set nothink                           Disable thinking
   /set verbose                           Show metrics after each answer

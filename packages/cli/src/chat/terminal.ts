@@ -4,6 +4,7 @@ import { print } from '../output.ts'
 import { faint } from './answer.ts'
 import { runCommand } from './chat-commands.ts'
 import type { Conversation } from './conversation.ts'
+import { History, maxEntries } from './history.ts'
 import { MessageReader } from './message-reader.ts'
 import { describeMetrics } from './metrics.ts'
 
@@ -11,7 +12,14 @@ const hint = 'Send a message (/? for help)'
 
 export async function chatInTerminal(chat: Conversation): Promise<void> {
   const reader = new MessageReader()
-  const lines = createInterface({ input: process.stdin, output: process.stdout })
+  const { history, store } = openHistory(chat)
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stdout,
+    history,
+    historySize: maxEntries,
+  })
+  lines.on('history', store)
   let answering: AbortController | undefined
   let isHinting = false
   const prompt = (): void => {
@@ -63,6 +71,24 @@ async function answerTo(
     process.stderr.write(`Error: ${(error as Error).message}\n`)
   }
   return false
+}
+
+/** The lines that the arrow keys show, the newest first, and a listener that stores each new one. */
+function openHistory(chat: Conversation): {
+  readonly history: string[]
+  readonly store: (history: string[]) => void
+} {
+  const stored = new History()
+  let kept = chat.keepsHistory ? stored.entries.toReversed() : []
+  return {
+    history: [...kept],
+    store: (history) => {
+      if (chat.keepsHistory) {
+        stored.add(history[0] ?? '')
+        kept = [...history]
+      } else history.splice(0, history.length, ...kept)
+    },
+  }
 }
 
 function emptyLine(lines: Interface): void {

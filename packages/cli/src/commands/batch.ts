@@ -1,6 +1,8 @@
 /** `modelmount batch`: arguments and options. */
 import { Command } from 'commander'
 import type { BatchCommandOptions, ResultsOptions } from '../batch/actions.ts'
+import { environmentHelp } from '../environment.ts'
+import { portOption } from './command.ts'
 import { type PageOptions, withPageOptions } from './page-options.ts'
 
 /** Loaded on use, so that other commands start faster. */
@@ -42,4 +44,6 @@ function batchCommand(usage: string, description: string): Command {
     .command(usage)
     .description(description)
     .option('--host <host>', 'server to call (default: $OLLAMA_HOST, else 127.0.0.1:11434)')
+    .addOption(portOption())
+    .addHelpText('after', environmentHelp('client'))
 }

@@ -1,8 +1,14 @@
 /** Common options of commands that call a server. */
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
+import { environmentHelp } from '../environment.ts'
 import type { Server, ServerOptions } from '../server.ts'
+import { integer } from './integer.ts'
 
-export type HostOption = Pick<ServerOptions, 'host' | 'server'>
+export interface JsonOption {
+  readonly json?: true
+}
+
+export type HostOption = Pick<ServerOptions, 'host' | 'port' | 'server'>
 
 /** @param usage name and arguments, such as `cp <source> <destination>` */
 export function clientCommand(usage: string, description: string): Command {
@@ -13,10 +19,16 @@ export function clientCommand(usage: string, description: string): Command {
       '--host <host>',
       'server to call (default: $OLLAMA_HOST, else a running server, else this process)',
     )
+    .addOption(portOption())
     .option('--no-server', 'run the command in this process, even if a server is running')
   for (const word of words) command.argument(word)
-  return command
+  return command.addHelpText('after', environmentHelp(name === 'run' ? 'run' : 'client'))
 }
+
+export const portOption = (): Option =>
+  new Option('--port <port>', 'port of the server, instead of that in --host or $OLLAMA_HOST').argParser(
+    integer(1, 65_535),
+  )
 
 /** The registry in a model's name: `localhost:5000` in `localhost:5000/library/tiny`. */
 export const registryOf = (model: string): string | undefined =>

@@ -16,7 +16,10 @@ interface CreateOptions extends HostOption {
 
 export const create = clientCommand('create <model>', 'create a model from a Modelfile')
   .option('-f, --file <file>', 'the Modelfile; - reads stdin', 'Modelfile')
-  .option('-q, --quantize <type>', 'quantize the weights to this type, such as q4_K_M')
+  .option(
+    '-q, --quantize <type>',
+    'quantize the weights to this type, such as q4_K_M; only an Ollama server can',
+  )
 
 create.action(async (name: string, { file, quantize, ...options }: CreateOptions) => {
   const { from, adapter, draft, ignored, ...modelfile } = parseModelfile(await bytesOf(file))
@@ -38,10 +41,20 @@ create.action(async (name: string, { file, quantize, ...options }: CreateOptions
       quantize,
     })
   }
-  await withServer({ ...options, registry: model && registryOf(model) }, (server) =>
-    showProgress(createModel(server), process.stdout),
-  )
+  await withServer({ ...options, registry: model && registryOf(model) }, async (server) => {
+    if (quantize !== undefined && (await isModelmount(server))) throw cannotQuantize()
+    await showProgress(createModel(server), process.stdout)
+  })
 })
+
+const isModelmount = async (server: Server): Promise<boolean> =>
+  server.isOwn || (await (await server.send('GET', '/v1/models')).text()).includes('"owned_by":"modelmount"')
+
+/** Thrown before the upload, which can take minutes. */
+const cannotQuantize = (): Error =>
+  new Error(
+    '--quantize: Modelmount cannot quantize, because node-llama-cpp has no quantizer. Quantize the file with llama-quantize of llama.cpp, and create the model from the result.',
+  )
 
 const bytesOf = (file: string): Promise<Buffer> => (file === '-' ? buffer(process.stdin) : fileBytes(file))
 

@@ -2,6 +2,7 @@
 import { Command, Option } from 'commander'
 import type { BackupOptions } from '../db/backup.ts'
 import type { CheckOptions } from '../db/check.ts'
+import { environmentHelp } from '../environment.ts'
 import { dataOption } from './data-option.ts'
 
 export const db = new Command('db').description('back up and check the database of keys and usage')
@@ -29,6 +30,7 @@ function dbCommand(usage: string, description: string): Command {
     .command(usage)
     .description(description)
     .addOption(dataOption())
+    .addHelpText('after', environmentHelp('database'))
     .addOption(
       new Option(
         '--database <location>',

@@ -1,9 +1,9 @@
 /** `modelmount list`: lists the models on disk. */
 import { humanBytes, humanTime } from '../format/human.ts'
 import { table } from '../format/table.ts'
-import { print } from '../output.ts'
+import { asJson, print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption } from './command.ts'
+import { clientCommand, type HostOption, type JsonOption } from './command.ts'
 
 /** Response of `/api/tags`. Source: Ollama API reference, "List models". */
 interface Tags {
@@ -15,19 +15,19 @@ interface Tags {
   }[]
 }
 
-export const list = clientCommand('list [prefix]', 'list models').alias('ls')
+export const list = clientCommand('list [prefix]', 'list models').alias('ls').option('--json', 'print JSON')
 
-list.action((prefix: string | undefined, options: HostOption) =>
+list.action((prefix: string | undefined, { json, ...options }: HostOption & JsonOption) =>
   withServer(options, async (server) => {
     const { models } = await server.get<Tags>('/api/tags')
-    const rows = models
-      .filter(({ name }) => name.toLowerCase().startsWith(prefix?.toLowerCase() ?? ''))
-      .map(({ name, digest, size, modified_at }) => [
-        name,
-        digest.slice(0, 12),
-        humanBytes(size),
-        humanTime(modified_at),
-      ])
+    const listed = models.filter(({ name }) => name.toLowerCase().startsWith(prefix?.toLowerCase() ?? ''))
+    if (json) return void print(asJson(listed))
+    const rows = listed.map(({ name, digest, size, modified_at }) => [
+      name,
+      digest.slice(0, 12),
+      humanBytes(size),
+      humanTime(modified_at),
+    ])
     print(table([['NAME', 'ID', 'SIZE', 'MODIFIED'], ...rows]))
   }),
 )

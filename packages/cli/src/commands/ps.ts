@@ -1,9 +1,9 @@
 /** `modelmount ps`: lists the models in memory. */
 import { humanBytes, humanTime } from '../format/human.ts'
 import { table } from '../format/table.ts'
-import { print } from '../output.ts'
+import { asJson, print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption, noteIfNoServer } from './command.ts'
+import { clientCommand, type HostOption, type JsonOption, noteIfNoServer } from './command.ts'
 
 /** Response of `/api/ps`. Source: Ollama API reference, "List running models". */
 interface Running {
@@ -17,11 +17,13 @@ interface Running {
   }[]
 }
 
-export const ps = clientCommand('ps', 'list running models')
+export const ps = clientCommand('ps', 'list running models').option('--json', 'print JSON')
 
-ps.action((options: HostOption) =>
+ps.action(({ json, ...options }: HostOption & JsonOption) =>
   withServer(options, async (server) => {
     const { models } = await server.get<Running>('/api/ps')
+    noteIfNoServer(server)
+    if (json) return void print(asJson(models))
     const rows = models.map((model) => [
       model.name,
       model.digest.slice(0, 12),
@@ -31,7 +33,6 @@ ps.action((options: HostOption) =>
       Date.parse(model.expires_at) < Date.now() ? 'Stopping...' : humanTime(model.expires_at),
     ])
     print(table([['NAME', 'ID', 'SIZE', 'PROCESSOR', 'CONTEXT', 'UNTIL'], ...rows]))
-    noteIfNoServer(server)
   }),
 )
 

@@ -19,6 +19,7 @@ interface RunOptions extends HostOption {
   readonly system?: string
   readonly verbose?: true
   readonly insecure?: true
+  readonly nohistory?: true
 }
 
 export const run = clientCommand(
@@ -36,6 +37,7 @@ export const run = clientCommand(
   .option('--system <text>', 'system message')
   .option('--verbose', 'show timings for the response')
   .option('--insecure', 'pull a missing model over http instead of https')
+  .option('--nohistory', 'do not store the lines of the conversation')
 
 run.action((model: string, words: readonly string[], options: RunOptions) =>
   withServer({ ...options, registry: registryOf(model) }, async (server) => {
@@ -62,7 +64,8 @@ async function chatInteractively(
   options: RunOptions,
 ): Promise<void> {
   const { hidethinking: hideThinking = false, verbose: isVerbose = false, system = '' } = options
-  const chat = new Conversation(server, model, settingsOf(options), { hideThinking, isVerbose })
+  const keepsHistory = !(options.nohistory || isSet(process.env.OLLAMA_NOHISTORY))
+  const chat = new Conversation(server, model, settingsOf(options), { hideThinking, isVerbose, keepsHistory })
   chat.system = system
   await chat.load()
   for (const { role, content } of messages)
@@ -106,6 +109,9 @@ const settingsOf = ({ format, think, keepalive }: RunOptions): Settings => ({
   ...(think !== undefined && { think }),
   ...(keepalive !== undefined && { keep_alive: keepalive }),
 })
+
+/** As in Ollama, any value but `0` and `false` sets a variable. */
+const isSet = (variable = ''): boolean => variable.trim() !== '' && !/^(?:0|f|false)$/i.test(variable.trim())
 
 function toFormat(text: string): unknown {
   if (text === 'json' || text === '') return text

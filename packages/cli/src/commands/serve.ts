@@ -4,12 +4,13 @@ import { environmentHelp } from '../environment.ts'
 import { parseHost } from '../host.ts'
 import { splitList } from '../list.ts'
 import type { ServeOptions } from '../serve-options.ts'
+import { integer } from './integer.ts'
 
 export const serve = new Command('serve')
   .alias('start')
   .description('serve local models over HTTP')
   .option('--host <host>', 'address to listen on (default: 127.0.0.1, or from $OLLAMA_HOST)')
-  .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', wholeNumber(0, 65_535))
+  .option('--port <port>', 'port to listen on (default: 11434, or from $OLLAMA_HOST)', integer(0, 65_535))
   .option(
     '--config <file>',
     'file with options, as JSON or a JavaScript module; flags and the environment take precedence',
@@ -38,31 +39,31 @@ export const serve = new Command('serve')
     'LoRA adapter (GGUF) for --model; file.gguf=0.5 sets its scale; repeatable',
     adapter,
   )
-  .option('--threads <count>', 'compute threads (default: one less than the cores)', wholeNumber(1, 1_024))
+  .option('--threads <count>', 'compute threads (default: one less than the cores)', integer(1, 1_024))
   .option(
     '--parallel <count>',
     'parallel answers per model (default: $OLLAMA_NUM_PARALLEL, else 4)',
-    wholeNumber(1, 256),
+    integer(1, 256),
   )
   .option(
     '--context <tokens>',
     'context size in tokens (default: $OLLAMA_CONTEXT_LENGTH, else 4096)',
-    wholeNumber(16, 2 ** 24),
+    integer(16, 2 ** 24),
   )
   .option(
     '--max-context <tokens>',
     'largest context size that a call may request (default: the trained context size)',
-    wholeNumber(16, 2 ** 24),
+    integer(16, 2 ** 24),
   )
   .option(
     '--max-loaded <count>',
     'models in memory at once (default: $OLLAMA_MAX_LOADED_MODELS, else 3)',
-    wholeNumber(1, 1_024),
+    integer(1, 1_024),
   )
   .option(
     '--max-queued <count>',
     'calls that may wait for each model (default: $OLLAMA_MAX_QUEUE, else 512)',
-    wholeNumber(0, 1_000_000),
+    integer(0, 1_000_000),
   )
   .option(
     '--queue-timeout <time>',
@@ -109,7 +110,7 @@ export const serve = new Command('serve')
   .option(
     '--drain <seconds>',
     'how long running answers may take to end after SIGTERM or Ctrl-C (default: 10)',
-    wholeNumber(0, 3_600),
+    integer(0, 3_600),
   )
   .addHelpText('after', environmentHelp('serve'))
   .action(async (options: Partial<ServeOptions>) => {
@@ -127,14 +128,6 @@ export const serve = new Command('serve')
  */
 const givenAuthOptions = new Set<string>()
 for (const option of ['auth', 'no-auth']) serve.on(`option:${option}`, () => givenAuthOptions.add(option))
-
-function wholeNumber(least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
-    if (value >= least && value <= most) return value
-    throw new InvalidArgumentError(`Expected a whole number from ${least} to ${most}.`)
-  }
-}
 
 /** Appends a LoRA adapter to those of earlier `--adapter` options. */
 function adapter(text: string, before: ServeOptions['adapter'] = []): NonNullable<ServeOptions['adapter']> {

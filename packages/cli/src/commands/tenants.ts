@@ -1,6 +1,7 @@
 /** `modelmount tenants`: arguments and options. */
 import { Command, Option } from 'commander'
 import type { TenantDeletionOptions } from '../accounts/tenants.ts'
+import { environmentHelp } from '../environment.ts'
 import { dataOption } from './data-option.ts'
 
 export const tenants = new Command('tenants').description('delete the data of tenants')
@@ -14,6 +15,7 @@ tenants
       .default('delete'),
   )
   .addOption(dataOption())
+  .addHelpText('after', environmentHelp('database'))
   .option('--json', 'print JSON')
   .action(async (id: string, options: TenantDeletionOptions) => {
     const { deleteTenant } = await import('../accounts/tenants.ts')

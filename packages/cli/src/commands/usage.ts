@@ -1,6 +1,7 @@
 /** `modelmount usage`: reports usage and cost. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { UsageOptions } from '../accounts/usage.ts'
+import { environmentHelp } from '../environment.ts'
 import { print } from '../output.ts'
 import { dataOption } from './data-option.ts'
 import { withPageOptions } from './page-options.ts'
@@ -11,6 +12,7 @@ export const usage = withPageOptions(new Command('usage'), 'row')
   .option('--from <day>', 'first day in UTC: 2026-11-01 (default: all)', day)
   .option('--to <day>', 'last day in UTC (default: today)', day)
   .addOption(dataOption())
+  .addHelpText('after', environmentHelp('database'))
   .option('--json', 'print JSON, with cost in billionths of a dollar')
   .action(async (options: UsageOptions) => {
     const ledger = await import('../accounts/usage.ts')

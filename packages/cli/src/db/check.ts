@@ -1,6 +1,6 @@
 /** Implements `modelmount db check`. It opens the database itself, whether a server uses it or not. */
 import { checkDatabase, type DatabaseCheck } from '@modelmount/core/database'
-import { print } from '../output.ts'
+import { asJson, print } from '../output.ts'
 import { type DatabaseOptions, locationOf } from './location.ts'
 
 export interface CheckOptions extends DatabaseOptions {
@@ -12,7 +12,7 @@ const problemsFound = 2
 
 export async function check({ json = false, ...options }: CheckOptions): Promise<void> {
   const checked = await checkDatabase(locationOf(options))
-  print(json ? `${JSON.stringify(checked, null, 2)}\n` : describe(checked))
+  print(json ? asJson(checked) : describe(checked))
   if (checked.problems.length > 0) process.exitCode = problemsFound
 }
 
