@@ -4,6 +4,7 @@ import type { LlmClient } from '../client.ts'
 import { type AnyChatOptions, type ChatOptions, prepareChat, type ToolParameters } from './chat-options.ts'
 import { ChatStream } from './chat-stream.ts'
 import type { ChatPrompt } from './messages.ts'
+import { withOptionName } from './option-errors.ts'
 import type { OutputSchema } from './output-schema.ts'
 import type { ChatPiece, ChatResultOf } from './result.ts'
 import { runSteps } from './steps.ts'
@@ -44,11 +45,15 @@ export function createChat(
         const prepared = await prepareChat(input, given, omitted)
         const { endUser, stream = false } = prepared.options
         const client = clientFor(prepared.options)
-        return yield* runSteps(
-          prepared,
-          (request) => client.generate(request, { signal, stream, endUser }),
-          signal,
-        )
+        try {
+          return yield* runSteps(
+            prepared,
+            (request) => client.generate(request, { signal, stream, endUser }),
+            signal,
+          )
+        } catch (cause) {
+          throw withOptionName(cause, prepared.tools)
+        }
       },
       isSignal(signal) ? signal : undefined,
     )
