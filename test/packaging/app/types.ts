@@ -1,6 +1,6 @@
 /** Type test of an app. This file is compiled but never run. */
 import { createServer } from 'node:http'
-import { createLlm, type Llm, LlmError, routesFor } from '@modelmount/core'
+import { createLlm, jsonSchema, type Llm, LlmError, routesFor } from '@modelmount/core'
 import { type Mount, prepareMount } from '@modelmount/core/adapter'
 import { backupDatabase, checkDatabase, type DatabaseCheck } from '@modelmount/core/database'
 import { type GenerateEvent, type TokenUsage, uncached } from '@modelmount/core/engine'
@@ -33,6 +33,10 @@ const { text } = await llm.chat('Hi', { temperature: 0, maxTokens: 3 })
 const length: number = text.length
 for await (const piece of llm.chat([{ role: 'user', content: 'Hi' }], { stream: true })) piece.repeat(length)
 
+const schema = jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } })
+const { object } = await llm.chat('Hi', { schema })
+object.city.repeat(length)
+
 const { body } = await fetch('http://127.0.0.1/v1/chat/completions')
 if (body) for await (const { data } of readEvents(body)) JSON.parse(data)
 
@@ -41,6 +45,8 @@ if (body) for await (const { data } of readEvents(body)) JSON.parse(data)
 llmRouter(llm, { bodyLimit: true })
 // @ts-expect-error
 createLlm({ modles: [] })
+// @ts-expect-error
+object.town
 // @ts-expect-error
 const code: 'no_such_code' = new LlmError('upstream', 'It broke.').code
 await llm.close()
