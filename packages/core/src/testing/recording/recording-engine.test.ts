@@ -125,6 +125,21 @@ test('a repeated result of a method other than generate is stored once, and repe
   expect(JSON.parse(readFileSync(file, 'utf8')).recordings).toHaveLength(1)
 })
 
+test('while calls are recorded, even repeated ones reach the engine', async () => {
+  const script = scriptedEngine('Hi.')
+  const recorder = recordingEngine(script, newFile(), { mode: 'record' })
+
+  for (const _ of [1, 2]) {
+    await recorder.load('tiny', {}, live())
+    expect(script.loaded()).toHaveLength(1)
+    await recorder.unload('tiny')
+    expect(script.loaded()).toEqual([])
+  }
+
+  expect(recorder.loaded()).toEqual([])
+  expect(recorder.unused()).toEqual([])
+})
+
 test('an unknown request names what differs from the nearest recording', async () => {
   const file = newFile()
   const recorder = recordingEngine(scriptedEngine('Hi.'), file, { mode: 'record' })

@@ -22,6 +22,8 @@ interface RecordedEntry extends RecordedEngineCall {
   readonly key: string
   /** Undefined while the call is recorded, and if it was aborted. */
   outcome: RecordedOutcome | undefined
+  /** Whether the file had the call at the start. Calls that are being recorded go to the engine, even repeated ones. */
+  readonly isReplayable: boolean
   isReplayed: boolean
 }
 
@@ -41,6 +43,7 @@ export class Recordings {
     this.#entries = (file?.recordings ?? []).map(({ method, request, ...outcome }) => ({
       ...{ method, request, outcome },
       key: keyOf({ method, request }),
+      isReplayable: true,
       isReplayed: false,
     }))
   }
@@ -51,7 +54,7 @@ export class Recordings {
    */
   take(call: RecordedEngineCall): RecordedOutcome | undefined {
     const key = keyOf(call)
-    const same = this.#entries.filter((entry) => entry.outcome && entry.key === key)
+    const same = this.#entries.filter((entry) => entry.isReplayable && entry.key === key)
     const entry =
       same.find(({ isReplayed }) => !isReplayed) ?? (call.method === 'generate' ? undefined : same.at(-1))
     if (!entry) return undefined
@@ -72,7 +75,7 @@ export class Recordings {
   begin(call: RecordedEngineCall): (outcome: RecordedOutcome, model: RecordedModel) => void {
     const entry: RecordedEntry = {
       ...{ method: call.method, request: call.request, key: keyOf(call) },
-      ...{ outcome: undefined, isReplayed: true },
+      ...{ outcome: undefined, isReplayable: false, isReplayed: false },
     }
     this.#entries.push(entry)
     return (outcome, model) => {
@@ -86,7 +89,7 @@ export class Recordings {
   /** Recordings that no call has replayed. */
   unused(): readonly RecordedEngineCall[] {
     return this.#entries
-      .filter(({ isReplayed }) => !isReplayed)
+      .filter(({ isReplayable, isReplayed }) => isReplayable && !isReplayed)
       .map(({ method, request }) => ({ method, request }))
   }
 
