@@ -1,5 +1,13 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { contextLengthExceeded, formatFieldPath, invalidRequest, LlmError, modelNotFound } from './errors.ts'
+import {
+  contextLengthExceeded,
+  formatFieldPath,
+  invalidRequest,
+  LlmError,
+  type LlmErrorCode,
+  modelNotFound,
+} from './errors.ts'
 
 test('an LlmError is passed on as it is', () => {
   const error = new LlmError('overloaded', 'Too many calls.', { retryAfterMs: 1_000 })
@@ -57,6 +65,52 @@ test('an LlmError is an Error with its name, message, cause and empty details', 
   expect(String(error)).toBe('LlmError: The model process ended.')
   expect(error.cause).toBe(cause)
   expect(error.details).toEqual({})
+})
+
+test('the documentation lists the HTTP status of every code', async () => {
+  const statuses: Readonly<Record<LlmErrorCode, number>> = {
+    invalid_request: 400,
+    context_length: 400,
+    authentication: 401,
+    permission: 403,
+    not_found: 404,
+    method_not_allowed: 405,
+    timeout: 408,
+    conflict: 409,
+    too_large: 413,
+    rate_limit: 429,
+    quota: 429,
+    upstream: 500,
+    internal: 500,
+    invalid_output: 500,
+    overloaded: 503,
+    unavailable: 503,
+  }
+  const page = await readFile(new URL('../../../docs/in-process.md', import.meta.url), 'utf8')
+  const rows = [...page.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (\d{3}) \|/gm)]
+
+  const documented = rows.flatMap(([, codes = '', status]) =>
+    codes.split(', ').map((code) => [code.slice(1, -1), Number(status)]),
+  )
+  const actual = Object.keys(statuses).map((code) => {
+    const { status, statusCode } = new LlmError(code as LlmErrorCode, 'It failed.')
+    expect(statusCode).toBe(status)
+    return [code, status]
+  })
+
+  expect(Object.fromEntries(documented)).toEqual(statuses)
+  expect(Object.fromEntries(actual)).toEqual(statuses)
+})
+
+test('an error has the header retry-after if the time is known, in whole seconds', () => {
+  const [soon, later, never] = [20, 1_001, undefined].map(
+    (retryAfterMs) =>
+      new LlmError('overloaded', 'Full.', retryAfterMs === undefined ? {} : { retryAfterMs }).headers,
+  )
+
+  expect(soon).toEqual({ 'retry-after': '1' })
+  expect(later).toEqual({ 'retry-after': '2' })
+  expect(never).toEqual({})
 })
 
 test('an invalid request contains the field and the kind of problem', () => {

@@ -131,17 +131,25 @@ export class LlmError extends Error {
   readonly code: LlmErrorCode
   readonly details: LlmErrorDetails
   /**
-   * The error handlers of Express and Koa read `status`. Koa also reads `expose` and then sends the message.
-   * Koa assigns `status`, so it cannot be a getter.
+   * The HTTP status, for routes of the host app. Koa assigns `status`, so it cannot be a getter. Nest treats an error
+   * as one of the package `http-errors` if it has `status`, the same `statusCode`, and `expose`.
    */
   readonly status: number
+  readonly statusCode: number
+  /** Whether the error handlers of Koa and Nest send the message. */
   readonly expose = true
+  /** Headers that the error handlers of Express, Koa and Fastify send. */
+  readonly headers: Readonly<Record<string, string>>
 
   constructor(code: LlmErrorCode, message: string, details: LlmErrorDetails = {}, options?: ErrorOptions) {
     super(message, options)
     this.code = code
     this.details = details
     this.status = statuses[code]
+    this.statusCode = this.status
+    const { retryAfterMs } = details
+    this.headers =
+      retryAfterMs === undefined ? {} : { 'retry-after': `${Math.max(1, Math.ceil(retryAfterMs / 1_000))}` }
   }
 
   get [mark](): true {

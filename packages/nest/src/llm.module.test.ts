@@ -173,6 +173,28 @@ describe('injection', () => {
   })
 })
 
+test('an LlmError in a controller of the app is answered with its status and message', async () => {
+  @Controller('stories')
+  class Stories {
+    readonly llm: Llm
+
+    constructor(@InjectLlm() llm: Llm) {
+      this.llm = llm
+    }
+
+    @Get()
+    story() {
+      return this.llm.chat('Tell me a story.')
+    }
+  }
+  const full = scriptedEngine(() => new LlmError('overloaded', 'Full.'))
+  const { server } = await serve([LlmModule.forRoot({ engine: full, models })], { controllers: [Stories] })
+
+  const { body } = await request(server).get('/stories').expect(503)
+
+  expect(body).toEqual({ statusCode: 503, message: 'Full.' })
+})
+
 describe('shutdown', () => {
   const closing = () => {
     const close = vi.fn(async () => {})
