@@ -31,7 +31,7 @@ function measure(root) {
     'functions over 60 lines': long.length,
     'phrases that the style guide avoids': countAvoidedPhrases(root),
     'lines of code outside tests': countCode(
-      [...['core', 'express', 'koa', 'nest', 'cli']].flatMap((name) =>
+      [...['core', 'express', 'fastify', 'koa', 'nest', 'cli']].flatMap((name) =>
         listSources(join(root, 'packages', name, 'src')),
       ),
     ),

@@ -164,6 +164,7 @@ describe('import rules of core', () => {
 test.each([
   ['ai-sdk', ['', '/engine'], ['@ai-sdk/provider']],
   ['express', ['', '/adapter', '/http', '/limits'], ['express']],
+  ['fastify', ['', '/adapter', '/http', '/limits'], ['fastify']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
   ['nest', ['', '/adapter', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   ['cli', ['', '/database', '/http', '/limits', '/models'], ['@modelmount/express', 'express', 'commander']],
@@ -176,7 +177,7 @@ test.each([
   }
 })
 
-describe.each(['core', 'ai-sdk', 'express', 'koa', 'nest', 'cli'])('the package %s', (name) => {
+describe.each(['core', 'ai-sdk', 'express', 'fastify', 'koa', 'nest', 'cli'])('the package %s', (name) => {
   const src = join(root, 'packages', name, 'src')
   const files = sources(src)
 

@@ -281,7 +281,7 @@ export const aloneSuites: readonly string[] = [
  * storage, which measure time.
  */
 export const unitSuites: readonly string[] = [
-  'packages/{ai-sdk,cli,express,koa,nest}/src/**/*.test.ts',
+  'packages/{ai-sdk,cli,express,fastify,koa,nest}/src/**/*.test.ts',
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
   'packages/core/src/engine/{,local/ipc/,local/model-process/kv-cache/}*.test.ts',
@@ -293,4 +293,4 @@ export const unitSuites: readonly string[] = [
  * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
  * the framework. `.ci/run` runs the other rows.
  */
-export const otherMounts = 'test/conformance/{express,express-4,fetch,koa,nest}.test.ts'
+export const otherMounts = 'test/conformance/{express,express-4,fastify,fetch,koa,nest}.test.ts'

@@ -3,18 +3,26 @@ import type { RequestListener } from 'node:http'
 import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter as expressRouter, llmRouter } from '@modelmount/express'
+import { adminPlugin } from '@modelmount/fastify'
 import { adminRouter as koaRouter } from '@modelmount/koa'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import express from 'express'
+import fastify from 'fastify'
 import Koa from 'koa'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { listenerOf } from '../support/fastify.ts'
 import { listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 
 const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
   Express: (llm) => express().use('/admin', expressRouter(llm)),
+  Fastify: (llm) => {
+    const app = fastify()
+    app.register(adminPlugin, { llm, prefix: '/admin' })
+    return listenerOf(app)
+  },
   Koa: (llm) => {
     const router = koaRouter(llm).prefix('/admin')
     return new Koa().use(router.routes()).use(router.allowedMethods()).callback()

@@ -6,6 +6,7 @@ import { llmRouter as expressRouter } from '@modelmount/express'
 import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
 import Koa from 'koa'
+import { fastifyHandler } from '../support/fastify.ts'
 import { fetchHost } from '../support/fetch.ts'
 import { listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
@@ -19,6 +20,9 @@ interface Mount {
 export const mounts = {
   'Express 5': {
     handler: (llm) => express().use(expressRouter(llm, { authenticate: (req) => callerOf(req.headers) })),
+  },
+  Fastify: {
+    handler: (llm) => fastifyHandler(llm, { authenticate: (request) => callerOf(request.headers) }),
   },
   Koa: {
     handler: (llm) => {

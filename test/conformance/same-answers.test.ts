@@ -10,6 +10,7 @@ import express from 'express'
 import Koa from 'koa'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { fastifyHandler } from '../support/fastify.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 import { promptOf } from './calls.ts'
@@ -19,6 +20,7 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
   Express: (llm) => express().use(llmRouter(llm)),
   Nest: (llm) => nestHandler(llm),
   'Express, under a prefix': (llm) => express().use('/llm', llmRouter(llm)),
+  Fastify: (llm) => fastifyHandler(llm),
   Koa: (llm) => new Koa().use(koaRouter(llm).routes()).callback(),
   'Koa, under a prefix': (llm) =>
     new Koa().use(new Router().use('/llm', koaRouter(llm).routes()).routes()).callback(),

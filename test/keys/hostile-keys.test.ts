@@ -6,17 +6,25 @@ import { text } from 'node:stream/consumers'
 import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter as expressAdmin, llmRouter as expressRouter } from '@modelmount/express'
+import { adminPlugin } from '@modelmount/fastify'
 import { adminRouter as koaAdmin, llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
+import fastify from 'fastify'
 import Koa from 'koa'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { fastifyHandler } from '../support/fastify.ts'
 import { listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 import { runLog } from '../support/run-log.ts'
 
 const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
   Express: (llm) => express().use('/admin', expressAdmin(llm)).use(expressRouter(llm)),
+  Fastify: (llm) => {
+    const app = fastify()
+    app.register(adminPlugin, { llm, prefix: '/admin' })
+    return fastifyHandler(llm, {}, app)
+  },
   Koa: (llm) => {
     const admin = koaAdmin(llm).prefix('/admin')
     return new Koa().use(admin.routes()).use(koaRouter(llm).routes()).callback()

@@ -10,6 +10,7 @@ import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
 import Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { fastifyHandler } from '../support/fastify.ts'
 import { fetchHandler } from '../support/fetch.ts'
 import { nestHandler } from '../support/nest.ts'
 import { until } from '../support/processes.ts'
@@ -17,6 +18,7 @@ import { until } from '../support/processes.ts'
 const mounts: [name: string, mount: (llm: Llm) => RequestListener][] = [
   ['Express', (llm) => express().use(llmRouter(llm))],
   ['Nest', (llm) => nestHandler(llm)],
+  ['Fastify', (llm) => fastifyHandler(llm)],
   ['Koa', (llm) => Object.assign(new Koa(), { silent: true }).use(koaRouter(llm).routes()).callback()],
   ['plain Node', (llm) => toNodeHandler(routesFor(), llm)],
   ['fetch', fetchHandler],

@@ -10,6 +10,7 @@ import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
 import Koa from 'koa'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { fastifyHandler } from '../support/fastify.ts'
 import { listen } from '../support/listen.ts'
 import { nestHandler } from '../support/nest.ts'
 
@@ -18,6 +19,7 @@ const plainNode: Mount = (llm) => toNodeHandler(routesFor(), llm)
 const mounts: readonly (readonly [name: string, mount: Mount])[] = [
   ['Express', (llm) => express().use(llmRouter(llm))],
   ['Nest', (llm) => nestHandler(llm)],
+  ['Fastify', (llm) => fastifyHandler(llm)],
   ['Koa', (llm) => Object.assign(new Koa(), { silent: true }).use(koaRouter(llm).routes()).callback()],
   ['plain Node', plainNode],
 ]

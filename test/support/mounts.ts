@@ -6,6 +6,7 @@ import { llmRouter } from '@modelmount/express'
 import { llmRouter as koaRouter } from '@modelmount/koa'
 import express from 'express'
 import Koa from 'koa'
+import { fastifyHandler } from './fastify.ts'
 import { fetchHandler } from './fetch.ts'
 import { nestHandler } from './nest.ts'
 
@@ -16,6 +17,7 @@ export type MountRoutes = (llm: Llm, authenticate?: Authenticate) => RequestList
 
 export const mounts: Readonly<Record<string, MountRoutes>> = {
   Express: (llm, authenticate) => express().use(llmRouter(llm, { authenticate })),
+  Fastify: (llm, authenticate) => fastifyHandler(llm, { authenticate }),
   Koa: (llm, authenticate) => {
     const router = koaRouter(llm, { authenticate })
     return Object.assign(new Koa(), { silent: true }).use(router.routes()).callback()

@@ -83,7 +83,8 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
 
     expect(await statuses(url, asPage(evil))).toEqual([403, 403, 403])
     expect([(await preflight(site)).status, (await preflight(evil)).status]).toEqual([204, 403])
-    expect((await fetch(`${url}${chat.path}`, { method: 'DELETE' })).status).toBe(405)
+    // The host app answers, or the routes where no app is behind them.
+    expect([404, 405]).toContain((await fetch(`${url}${chat.path}`, { method: 'DELETE' })).status)
     expect(authenticate).not.toHaveBeenCalled()
     expect(await statuses(url, asPage(site))).toEqual([200, 200, 200])
   })

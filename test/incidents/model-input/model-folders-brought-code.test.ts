@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('../../../packages', import.meta.url))
-const packages = ['core', 'express', 'koa', 'nest']
+const packages = ['core', 'express', 'fastify', 'koa', 'nest']
 const files = packages.flatMap((name) =>
   readdirSync(join(root, name, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))

@@ -1,0 +1,4 @@
+/** The entry point `@modelmount/fastify`. */
+
+export { type AdminPluginOptions, adminPlugin, type LlmPluginOptions, llmPlugin } from './plugin.ts'
+export { type RateLimitOptions, rateLimit } from './rate-limit.ts'

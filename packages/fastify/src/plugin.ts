@@ -1,0 +1,143 @@
+/** Mounts the routes of an `Llm` in a Fastify app, as an encapsulated plugin. */
+import { Readable } from 'node:stream'
+import type { Llm } from '@modelmount/core'
+import {
+  type AdminMountOptions,
+  type Mount,
+  type MountOptions,
+  prepareAdminMount,
+  prepareMount,
+} from '@modelmount/core/adapter'
+import {
+  type HttpRequest,
+  type HttpResponse,
+  methodsByPath,
+  type NodeRequestOptions,
+  readNodeRequest,
+} from '@modelmount/core/http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+export interface LlmPluginOptions extends MountOptions<FastifyRequest> {
+  readonly llm: Llm
+}
+
+export interface AdminPluginOptions extends AdminMountOptions<FastifyRequest> {
+  readonly llm: Llm
+}
+
+/** Options of `app.register()`. Fastify passes them to the plugin, too. */
+interface RegisterOptions {
+  readonly prefix?: unknown
+  readonly logLevel?: unknown
+  readonly logSerializers?: unknown
+}
+
+/**
+ * Adds the routes of an `Llm` to an app: `app.register(llmPlugin, { llm, prefix: '/llm' })`. Hooks of the app run for
+ * the routes. Its body parsers and its `bodyLimit` do not apply to them.
+ */
+export const llmPlugin = async (app: FastifyInstance, options: LlmPluginOptions): Promise<void> => {
+  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as LlmPluginOptions &
+    RegisterOptions
+  addRoutes(app, llm, prepareMount(llm, mountOptions), mountOptions)
+}
+
+/**
+ * Adds the admin API, for callers with the scope `admin`. Register it with a separate prefix:
+ * `app.register(adminPlugin, { llm, prefix: '/admin' })`.
+ */
+export const adminPlugin = async (app: FastifyInstance, options: AdminPluginOptions): Promise<void> => {
+  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as AdminPluginOptions &
+    RegisterOptions
+  addRoutes(app, llm, prepareAdminMount(llm, mountOptions), mountOptions)
+}
+
+function addRoutes(
+  app: FastifyInstance,
+  llm: Llm,
+  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<FastifyRequest>,
+  { unknownRoutes = app.prefix === '' ? 'pass' : 'error' }: AdminMountOptions<FastifyRequest>,
+): void {
+  // The routes read their bodies themselves. This applies only within the plugin.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  // Fastify rejects an invalid content-type before any parser runs.
+  app.addHook('preParsing', async (request) => {
+    const { 'content-type': type = '*/*' } = request.headers
+    if (!/^[^\s/;]+\/[^\s/;]+/.test(type)) request.headers = { 'content-type': 'application/octet-stream' }
+  })
+
+  const depth = app.prefix.split('/').length
+  const read = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    more: Partial<NodeRequestOptions> = {},
+  ): HttpRequest => {
+    const [path = ''] = request.url.split('?', 1)
+    const { ip: clientAddress, host, protocol, originalUrl } = request
+    return {
+      ...readNodeRequest(request.raw, reply.raw, {
+        path: `/${path.split('/').slice(depth).join('/')}`,
+        ...{ clientAddress, host: host || undefined, protocol, originalUrl },
+        ...more,
+      }),
+      responseHeader: (name) => reply.getHeader(name)?.toString(),
+    }
+  }
+
+  for (const { method, path, handle } of routes) {
+    app.route({
+      method,
+      exposeHeadRoute: method === 'GET',
+      url: toUrl(path),
+      handler: async (request, reply) => {
+        const params = toParams(path, request.params as Record<string, string>)
+        // Fastify's router lets parameters be empty.
+        if (Object.values(params).includes('')) return reply.callNotFound()
+        const httpRequest = read(request, reply, {
+          params,
+          // Serverless hosts store a parsed body here.
+          parsedBody: (request.raw as { readonly body?: unknown }).body,
+          bodyLimit,
+          publicUrl,
+          authenticate: (disconnected) => authenticate(request, disconnected),
+        })
+        return send(reply, await handle(httpRequest, llm))
+      },
+    })
+  }
+  if (unknownRoutes === 'pass') return
+  for (const [path, allowed] of methodsByPath(routes)) {
+    const served: readonly string[] = allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed
+    app.route({
+      method: app.supportedMethods.filter((method) => !served.includes(method)),
+      url: toUrl(path),
+      handler: async (request, reply) => send(reply, handleUnmatched(read(request, reply), allowed, llm)),
+    })
+  }
+  app.setNotFoundHandler(async (request, reply) =>
+    send(reply, handleUnmatched(read(request, reply), [], llm)),
+  )
+}
+
+/** Fastify's wildcard has no name: `/v1/models/*model` becomes `/v1/models/*`. */
+const wildcard = /\*(\w+)$/
+const toUrl = (path: string): string => path.replace(wildcard, '*')
+
+function toParams(path: string, { '*': rest, ...params }: Record<string, string>): Record<string, string> {
+  const [, name] = wildcard.exec(path) ?? []
+  return name === undefined || rest === undefined ? params : { ...params, [name]: rest }
+}
+
+/** Answers through Fastify, so that hooks can see and change the response. */
+function send(reply: FastifyReply, { status, headers, body }: HttpResponse): FastifyReply {
+  const payload = body === null ? undefined : typeof body === 'string' ? body : Readable.from(body)
+  // A hook, such as a timeout, has already answered.
+  if (reply.sent) {
+    if (payload instanceof Readable) payload.destroy()
+    return reply
+  }
+  // The first frame may take long, so the headers are sent when Fastify begins to pipe the stream.
+  if (payload instanceof Readable) reply.raw.once('pipe', () => reply.raw.flushHeaders())
+  return reply.code(status).headers(headers).send(payload)
+}
