@@ -13,6 +13,15 @@ test.each([
     'Expected the option `database` or `prices` of createLlm()',
     'Expected the option `database` (--data) or `prices` (--prices)',
   ],
+  [
+    "Origin not allowed: https://a.example. In the app, allow it: createLlm({ origins: ['https://a.example'] }).",
+    'Origin not allowed: https://a.example. Allow it: --origins https://a.example.',
+  ],
+  [
+    "Direct calls only. In the app, set `auth: 'host'` of createLlm() and the option `authenticate` of the router.",
+    'Direct calls only. To serve other callers, require API keys: --auth keys.',
+  ],
+  ['In the app, `local.contextSize` sets it.', '`local.contextSize` (--context) sets it.'],
   ['The field `stream` is unknown', 'The field `stream` is unknown'],
   ['Expected `$OLLAMA_KEEP_ALIVE`', 'Expected `$OLLAMA_KEEP_ALIVE`'],
 ])('%s', (text, expected) => {

@@ -49,8 +49,9 @@ const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
 export const withFlags = (text: string): string =>
   text
     .replace(/In the app, set `auth: 'host'`.*$/s, 'To serve other callers, require API keys: --auth keys.')
+    .replace(/createLlm\(\{ origins: \['([^']*)'\] \}\)/, '--origins $1')
     .replaceAll(' of createLlm()', '')
-    .replaceAll(/In the app, (\w)/g, (_, letter: string) => letter.toUpperCase())
+    .replaceAll(/In the app, (.)/g, (_, letter: string) => letter.toUpperCase())
     .replaceAll(/`([a-z]\w*(?:\.\w+)*)[^`]*`(?! \(--)/g, (quoted, option: string) => {
       const flag = flagOf(option)
       return flag === undefined ? quoted : `${quoted} (${flag})`

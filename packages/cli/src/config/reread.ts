@@ -2,7 +2,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { checkOptions, type Llm, type LlmOptions } from '@modelmount/core'
-import { nameFlags } from '../flags.ts'
+import { nameFlags, withFlags } from '../flags.ts'
 import { logToStderr } from '../output.ts'
 import { type ServeFiles, type ServeOptions, toLlmOptions } from '../serve-options.ts'
 import { isFromFile, readFiles } from './files.ts'
@@ -29,7 +29,7 @@ export function rereadAtHangup(llm: Llm, flags: ServeOptions, files: ServeFiles)
           `\`${name}\` in ${flags.config} changes at the next start. Only prices and tiers change while serving.`,
         )
     } catch (error) {
-      log(`Reread ${names}: kept the earlier settings. ${(error as Error).message}`)
+      log(`Reread ${names}: kept the earlier settings. ${withFlags((error as Error).message)}`)
     }
   }
   const hadTerminal = process.stdin.isTTY || process.stdout.isTTY
