@@ -120,6 +120,50 @@ describe.each(Object.entries(apis))('through the API of %s', (api, { path, body,
   })
 })
 
+describe.each(Object.values(apis))('$path', ({ path, body }) => {
+  test.each([true, false])('responds with 403 to a refused call (stream: %s)', async (stream) => {
+    const engine = scriptedEngine('Hello.')
+    const { app } = await start({
+      engine,
+      interceptors: [
+        {
+          before: async ({ kind }) => {
+            if (kind === 'generate') throw new LlmError('permission', 'Not on Sundays.')
+            return undefined
+          },
+        },
+      ],
+    })
+
+    const { text } = await request(app)
+      .post(path)
+      .send({ ...body, stream })
+      .expect(403)
+
+    expect(text).toContain('Not on Sundays.')
+    expect(engine.requests).toEqual([])
+  })
+
+  test('responds with 500 if an interceptor fails, and logs why, once', async () => {
+    const logged: object[] = []
+    const { app } = await start({
+      engine: scriptedEngine('Hello.'),
+      interceptors: [{ name: 'search', before: () => Promise.reject(new Error('The index is gone.')) }],
+      logger: { warn: () => {}, error: (details) => void logged.push(details) },
+    })
+
+    const { text } = await request(app)
+      .post(path)
+      .send({ ...body, stream: true })
+      .expect(500)
+
+    expect(text).not.toContain('index')
+    expect(logged.map((details) => String((details as { err: Error }).err.cause))).toEqual([
+      'Error: `interceptors[0].before` ("search") failed: The index is gone.',
+    ])
+  })
+})
+
 test('addresses in the arguments of a tool are replaced, and the arguments stay JSON', async () => {
   const engine = scriptedEngine([{ call: 'mail', arguments: ['{"text":"Hi', '\\nada@', 'example.com"}'] }])
   const { app } = await start({ engine })
