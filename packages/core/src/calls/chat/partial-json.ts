@@ -1,5 +1,5 @@
 /** Reads JSON that is still being generated. */
-import { Tokenizer, TokenParser } from '@streamparser/json'
+import type { Tokenizer, TokenParser } from '@streamparser/json'
 
 /** A value at the end of the text, and the objects and arrays around it. */
 interface OpenValue {
@@ -9,21 +9,29 @@ interface OpenValue {
   readonly stack: readonly { readonly key?: string | number | undefined; readonly value?: unknown }[]
 }
 
-export class PartialJson {
+/** Loads the parser at its first use, so that apps without structured output start faster. */
+export async function openPartialJson(): Promise<PartialJson> {
+  const { Tokenizer, TokenParser } = await import('@streamparser/json')
+  return new PartialJson(
+    new Tokenizer({ emitPartialTokens: true }),
+    new TokenParser({ emitPartialValues: true }),
+  )
+}
+
+class PartialJson {
   /**
    * The value so far. Strings may be incomplete, everything else is complete. Undefined before the first value. Each
    * value is a new object, which shares its closed parts with the ones before.
    */
   value: unknown
-  readonly #tokenizer = new Tokenizer({ emitPartialTokens: true })
-  readonly #parser = new TokenParser({ emitPartialValues: true })
+  readonly #tokenizer: Tokenizer
   #last: OpenValue | undefined
   #isInvalid = false
 
-  constructor() {
-    this.#tokenizer.onToken = (token) => this.#parser.write(token)
-    this.#parser.onValue = (last) => {
-      const { value, key, parent, stack, partial } = last
+  constructor(tokenizer: Tokenizer, parser: TokenParser) {
+    this.#tokenizer = tokenizer
+    tokenizer.onToken = (token) => parser.write(token)
+    parser.onValue = ({ value, key, parent, stack, partial }) => {
       const isOmitted = partial && typeof value !== 'string'
       this.#last = { key, parent, stack, ...(!isOmitted && { value }) } as OpenValue
     }

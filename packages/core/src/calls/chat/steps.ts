@@ -15,7 +15,7 @@ import {
   toEngineAnswer,
   toEngineMessage,
 } from './messages.ts'
-import { PartialJson } from './partial-json.ts'
+import { openPartialJson } from './partial-json.ts'
 import {
   type ChatResult,
   type ChatStep,
@@ -110,7 +110,7 @@ async function* readAnswer(
   { options, schema }: PreparedChat,
 ): AsyncGenerator<AnyPiece, GenerateResult> {
   const collector = new ResultCollector()
-  const partial = schema && new PartialJson()
+  const partial = schema && options.stream ? await openPartialJson() : undefined
   for await (const event of events) {
     const result = collector.add(event)
     if (result) return result

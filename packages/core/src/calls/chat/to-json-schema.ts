@@ -1,4 +1,5 @@
 /** Converts the schemas of validation libraries to JSON Schema. */
+import { toJSONSchema } from 'zod'
 import { invalidRequest } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 import type { JsonSchema } from './json-schema.ts'
@@ -43,10 +44,8 @@ async function convert(schema: StandardSchema, vendor: string): Promise<JsonSche
 }
 
 /** For zod/mini, and for zod before 4.2. */
-async function convertZod(schema: StandardSchema): Promise<JsonSchema> {
-  const { toJSONSchema } = await import('zod')
-  return toJSONSchema(schema as never, { io: 'input' }) as JsonSchema
-}
+const convertZod = (schema: StandardSchema): JsonSchema =>
+  toJSONSchema(schema as never, { io: 'input' }) as JsonSchema
 
 async function convertValibot(schema: StandardSchema): Promise<JsonSchema> {
   const library = await import('@valibot/to-json-schema').catch(() => {
