@@ -270,6 +270,26 @@ const checks: Readonly<Record<string, (dialect: DialectCase) => Check>> = {
     }
   },
 
+  'a well-formed `x-request-id` is kept in answers, streams and errors, and another one is replaced':
+    (dialect) => async (serve) => {
+      const url = await serve(scriptedEngine('Hello there.'))
+      const header = dialect.path === '/v1/messages' ? 'request-id' : 'x-request-id'
+      const given = 'web-1:7f0c2b5e-8d5f-4a3e_9d6c/0+1=.'
+      const responses = async (id: string) => [
+        await call(url, dialect, { 'x-request-id': id }),
+        await call(url, { ...dialect, body: { ...dialect.body, stream: true } }, { 'x-request-id': id }),
+        await call(url, { ...dialect, body: {} }, { 'x-request-id': id }),
+        await call(url, { ...dialect, path: `${dialect.path}/nope` }, { 'x-request-id': id }),
+      ]
+
+      for (const { headers } of await responses(given)) expect(headers.get(header)).toBe(given)
+      for (const id of ['two words', 'a'.repeat(129), '{"level":"error"}'])
+        for (const { headers } of await responses(id)) expect(headers.get(header)).toMatch(/^req_[\w-]{21}$/)
+      if (dialect.path !== '/v1/messages') return
+      const [, , failed] = await responses(given)
+      expect(await failed?.json()).toMatchObject({ type: 'error', request_id: given })
+    },
+
   'a preflight from another origin gets a 403': (dialect) => async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'))
 

@@ -91,8 +91,12 @@ export interface LlmInternals {
   readonly shutdown: Pick<Shutdown, 'admit' | 'isClosing'>
   /** Time limits for the clients of answered requests. */
   readonly stallLimits: StallLimits
-  /** Logs an error that no client can correct. */
-  report(error: LlmError): void
+  /**
+   * Logs an error that no client can correct.
+   *
+   * @param requestId id of the request, which its response contains, too
+   */
+  report(error: LlmError, requestId?: string): void
   /**
    * Creates the client of one request.
    *

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { LlmError } from './errors.ts'
 import { createErrorReporter } from './logger.ts'
 
@@ -29,6 +29,15 @@ test('a setup mistake is logged once, as a warning', () => {
   const setup = new LlmError('invalid_request', 'Mount it before the body parser.', { setup: true })
 
   expect(reported(setup, setup, setup)).toEqual([['warn', { err: setup }, setup.message]])
+})
+
+test('an error of a request is logged with the id of the request', () => {
+  const error = vi.fn()
+  const upstream = new LlmError('upstream', 'The model process has ended.')
+
+  createErrorReporter({ warn: vi.fn(), error })(upstream, 'req_1')
+
+  expect(error.mock.calls).toEqual([[{ err: upstream, requestId: 'req_1' }, upstream.message]])
 })
 
 test('client errors are not logged', () => {

@@ -21,20 +21,23 @@ export function containLogger(logger: Logger): Logger {
 
 /**
  * Creates a function that logs the errors that no client can correct. It logs every server failure once, even if
- * several parts report it, and each mistake in the setup once.
+ * several parts report it, and each mistake in the setup once. The log event contains the id of the request, if the
+ * first report has one.
  */
-export function createErrorReporter(logger: Logger | undefined): (error: LlmError) => void {
+export function createErrorReporter(
+  logger: Logger | undefined,
+): (error: LlmError, requestId?: string) => void {
   const reportedSetupErrors = new Set<string>()
   const reported = new WeakSet<LlmError>()
-  return (error) => {
+  return (error, requestId) => {
     if (reported.has(error)) return
     reported.add(error)
     const { code, message, details } = error
-    if (code === 'internal' || code === 'upstream' || code === 'unavailable')
-      logger?.error({ err: error }, message)
+    const event = { err: error, ...(requestId !== undefined && { requestId }) }
+    if (code === 'internal' || code === 'upstream' || code === 'unavailable') logger?.error(event, message)
     else if (details.setup && !reportedSetupErrors.has(message)) {
       reportedSetupErrors.add(message)
-      logger?.warn({ err: error }, message)
+      logger?.warn(event, message)
     }
   }
 }

@@ -150,7 +150,7 @@ test('each request whose authentication hangs is logged, so that a second outage
   for (let call = 0; call < 2; call++) await handle(new Request('http://localhost/v1/models'))
 
   const line = [
-    { err: expect.any(LlmError) },
+    { err: expect.any(LlmError), requestId: expect.stringMatching(/^req_/) },
     expect.stringContaining('did not authenticate this request within 0.04 s'),
   ]
   expect(error.mock.calls).toEqual([line, line])
@@ -166,5 +166,10 @@ test("an error of `authenticate` on Node's own server is rendered, and logged wi
 
   expect(response.status).toBe(500)
   expect(await response.text()).not.toContain('session store')
-  expect(error.mock.calls).toEqual([[{ err: expect.objectContaining({ cause }) }, expect.any(String)]])
+  expect(error.mock.calls).toEqual([
+    [
+      { err: expect.objectContaining({ cause }), requestId: response.headers.get('x-request-id') },
+      expect.any(String),
+    ],
+  ])
 })

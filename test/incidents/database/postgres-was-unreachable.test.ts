@@ -51,7 +51,7 @@ test.runIf(postgres)('each API answers 503 with retry-after, and the log has the
   }
   await expect(llm.keys.list()).rejects.toMatchObject({ code: 'unavailable', status: 503 })
   expect(logger.error).toHaveBeenCalledWith(
-    { err: expect.objectContaining({ code: 'unavailable' }) },
+    { err: expect.objectContaining({ code: 'unavailable' }), requestId: expect.stringMatching(/^req_/) },
     'The database is unavailable. Try again in 1 s.',
   )
   const [{ err }] = logger.error.mock.lastCall as [{ err: LlmError }]

@@ -36,15 +36,28 @@ test('model names, ids and user names with line breaks reach no header', async (
   }
 })
 
-test('request ids are our own, and ids of the client are not repeated', async () => {
+test('only a well-formed x-request-id of the client is repeated', async () => {
   const { url, post } = await serveScripted(models)
-  const given = { 'x-request-id': 'client-id', 'request-id': 'client-id', 'x-client-request-id': 'client-id' }
+  const others = { 'request-id': 'client-id', 'x-client-request-id': 'client-id', traceparent: 'client-id' }
+  const malformed = [
+    'client-id, x',
+    'client-id x',
+    'client-id\tx',
+    'client-id%0d%0a',
+    'client-id"',
+    'client-id<b>',
+  ]
 
   for (const { path, body } of chats) {
-    const [one, other] = [await post(path, body, given), await post(path, body, given)]
-    expect(JSON.stringify([...one.headers])).not.toContain('client-id')
     const idOf = ({ headers }: Response) => headers.get('x-request-id') ?? headers.get('request-id')
-    if (path.startsWith('/v1/')) expect(idOf(one)).not.toBe(idOf(other))
+    expect(idOf(await post(path, body, { 'x-request-id': 'proxy.42' }))).toBe('proxy.42')
+    for (const given of [others, ...malformed.map((id) => ({ 'x-request-id': id }))]) {
+      const [one, other] = [await post(path, body, given), await post(path, {}, given)]
+      expect(JSON.stringify([...one.headers, ...other.headers]) + (await other.text())).not.toContain(
+        'client-id',
+      )
+      expect(idOf(one)).not.toBe(idOf(other))
+    }
   }
   // A client that writes a line break into a header itself ends its own request only.
   const socket = connect(Number(new URL(url).port), '127.0.0.1')

@@ -1,5 +1,4 @@
 /** Defines dialects: HTTP APIs such as OpenAI's. Every request to a dialect starts here. */
-import { nanoid } from 'nanoid'
 import { type Access, AuthenticateError } from '../accounts/auth/access.ts'
 import { type Caller, type Scope, tenantOf } from '../accounts/auth/caller.ts'
 import type { RouteClient } from '../calls/client.ts'
@@ -9,6 +8,7 @@ import type { Route } from '../http/route.ts'
 import { whenSent } from '../http/when-sent.ts'
 import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
+import { requestIdOf } from './request-id.ts'
 
 /** A request to a model: to a route, or as an item of a batch. */
 export interface ModelCall {
@@ -58,7 +58,7 @@ export interface Dialect<Name extends string = string> {
   /** Returns CORS headers. Throws `permission` for a page of a forbidden origin. */
   checkOrigin(request: HttpRequest, access: Access): HeaderMap
   /** Renders an error that occurs outside of a route, such as the error for an unknown path. */
-  renderError(error: LlmError): HttpResponse
+  renderError(request: HttpRequest, error: LlmError): HttpResponse
 }
 
 /**
@@ -95,7 +95,6 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
     ...response,
     headers: { ...response.headers, ...extraHeaders, [requestIdHeader]: requestId },
   })
-  const createRequestId = (): string => `req_${nanoid()}`
   const checkOrigin: Dialect['checkOrigin'] = (request, access) => {
     if (!sameOriginOnly) return access.checkOrigin(request)
     access.checkSameOrigin(request)
@@ -107,18 +106,18 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
     isSpokenBy,
     home,
     checkOrigin,
-    renderError: (error) => {
-      const requestId = createRequestId()
+    renderError: (request, error) => {
+      const requestId = requestIdOf(request)
       return withHeaders(renderError(error, requestId), requestId)
     },
     routes: routes.map(([method, path, handler, scope = 'inference']) => ({
       method,
       path,
       async handle(request, llm) {
-        const requestId = createRequestId()
+        const requestId = requestIdOf(request)
         const { access, bodies, report, clientOf, shutdown } = llm[internals]
         const onError = (error: LlmError): string => {
-          report(error)
+          report(error, requestId)
           return renderErrorFrame(error, requestId)
         }
         let corsHeaders: HeaderMap = {}
@@ -152,7 +151,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           }
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
-          if (!request.signal.aborted) report(error)
+          if (!request.signal.aborted) report(error, requestId)
           return respond(renderError(error, requestId), error.code === 'timeout' ? closeConnection : {})
         }
       },

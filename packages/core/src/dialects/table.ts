@@ -16,7 +16,8 @@ export interface DialectTable extends RouteTable<Llm> {
 export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   // The admin API, whose rule differs, is never combined with others.
   const { checkOrigin } = chosen[0] as Dialect
-  const renderError: RenderError = (request, error) => selectDialect(request, chosen).renderError(error)
+  const renderError: RenderError = (request, error) =>
+    selectDialect(request, chosen).renderError(request, error)
   return {
     routes: withPreflights(mergeSharedRoutes(chosen), renderError, checkOrigin).map(withStallLimits),
     handleUnmatched: (request, routeMethods, llm) => {
