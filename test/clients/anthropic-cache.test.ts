@@ -132,7 +132,7 @@ const mounts: Readonly<Record<string, (llm: Llm, caller: WhoCalls) => RequestLis
   Express: (llm, authenticate) => express().use(llmRouter(llm, { authenticate })),
   Koa: (llm, authenticate) => new Koa().use(koaRouter(llm, { authenticate }).routes()).callback(),
   Nest: (llm, caller) => nestHandler(llm, { authenticate: caller }),
-  fetch: fetchHandler,
+  fetch: (llm, authenticate) => fetchHandler(llm, { authenticate }),
 }
 
 describe('cache usage of the local engine', () => {

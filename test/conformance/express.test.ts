@@ -1,7 +1,7 @@
 import { llmRouter } from '@modelmount/express'
 import express from 'express'
-import { conformanceSuite } from './suite.ts'
+import { conformanceSuite, hostApp } from './suite.ts'
 
-conformanceSuite('Express 5', (llm, authenticate) =>
-  express().use(llmRouter(llm, { unknownRoutes: 'error', authenticate })),
+conformanceSuite('Express 5', (llm, { prefix = '/', ...options }) =>
+  express().use(prefix, llmRouter(llm, options)).use(hostApp),
 )

@@ -1,7 +1,15 @@
 import { fetchHandler } from '../support/fetch.ts'
-import { conformanceSuite } from './suite.ts'
+import { conformanceSuite, type Mount } from './suite.ts'
 
-conformanceSuite('fetch', fetchHandler, {
+const mount: Mount = (llm, { unknownRoutes, ...options }) =>
+  fetchHandler(llm, {
+    ...options,
+    ...(unknownRoutes !== 'error' && {
+      fallback: ({ body }) => new Response(body, { headers: { 'x-answered-by': 'the app' } }),
+    }),
+  })
+
+conformanceSuite('fetch', mount, {
   'openai:transport:parsed-body': 'A `Request` has no field for a body that an earlier parser has read.',
   'openai:transport:upload-parsed-body':
     'A `Request` has no field for a body that an earlier parser has read.',

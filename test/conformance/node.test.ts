@@ -1,10 +1,14 @@
 import { routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
-import { conformanceSuite } from './suite.ts'
+import { conformanceSuite, hostApp } from './suite.ts'
 
 conformanceSuite(
   "Node's own server",
-  (llm, caller) => toNodeHandler(routesFor(), llm, { ...(caller && { authenticate: caller }) }),
+  (llm, { authenticate, unknownRoutes, cloudRoutes, prefix }) =>
+    toNodeHandler(routesFor(undefined, { cloudRoutes }), llm, {
+      ...{ prefix, authenticate },
+      ...(unknownRoutes !== 'error' && { fallback: hostApp }),
+    }),
   {},
   'all',
 )

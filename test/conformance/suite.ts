@@ -11,6 +11,7 @@ import { badInput as anthropicBadInput } from './anthropic-bad-input.ts'
 import { batchesBadInput } from './anthropic-batches.ts'
 import { badInput as openaiBadInput } from './bad-input.ts'
 import { faults } from './faults.ts'
+import { guests } from './guests.ts'
 import { manners } from './manners.ts'
 import { checks as ollama } from './ollama.ts'
 import { badInput as ollamaBadInput } from './ollama-bad-input.ts'
@@ -27,8 +28,23 @@ const badInput = {
   ...badNamesAndBodies,
 }
 
-/** Creates a handler for Node's own server. The handler must answer unknown paths itself. */
-export type Mount = (llm: Llm, caller?: WhoCalls) => RequestListener
+/** Mounts the routes in an app, and `hostApp` behind them. Returns a handler for Node's own server. */
+export type Mount = (llm: Llm, options: MountGiven) => RequestListener
+
+/** The options of an adapter. At the root, `pass` is the default of `unknownRoutes`, and below a prefix `error`. */
+export interface MountGiven {
+  readonly authenticate?: WhoCalls | undefined
+  readonly unknownRoutes?: 'error' | undefined
+  readonly cloudRoutes?: boolean
+  /** Path of the mount point, such as `/llm`. Absent at the root. */
+  readonly prefix?: string | undefined
+}
+
+/** The host app behind the routes. It answers with a header of its own, and with the body of the request. */
+export const hostApp: RequestListener = (req, res) => {
+  res.setHeader('x-answered-by', 'the app')
+  req.pipe(res)
+}
 
 /** The option `authenticate` of an adapter. */
 export type WhoCalls = () => Caller | undefined
@@ -49,6 +65,8 @@ export interface Given extends Pick<LlmOptions, 'maxQueued' | 'prices' | 'scopes
   readonly database?: string
   /** Authenticates with `auth: 'host'`. @default `auth: 'anonymous'` */
   readonly caller?: WhoCalls
+  /** @default at the root with all routes, and no request passes to the app */
+  readonly mounted?: Omit<MountGiven, 'authenticate'>
 }
 
 export interface Started {
@@ -68,7 +86,7 @@ export type Check = (serve: Serve, start: Start) => Promise<void>
  * Defines the conformance tests of one mount.
  * @param notHere Checks that this mount cannot pass, by requirement id or check title, with the reason.
  * A listed check must fail. If it passes, the test fails.
- * @param rows `mount`: only checks that depend on the mount (bodies, faults, authentication, origins).
+ * @param rows `mount`: only checks that depend on the mount (bodies, faults, authentication, origins, requests for the app).
  * `shared`: only the other checks.
  */
 export function conformanceSuite(
@@ -85,6 +103,7 @@ export function conformanceSuite(
 
     const start: Start = async (engine, given = {}) => {
       const { inFront = nothing, models = noModels, keys = false, caller, maxQueued, prices, scopes } = given
+      const { mounted = { unknownRoutes: 'error', cloudRoutes: true } } = given
       const { batches, database = keys || batches ? ':memory:' : undefined } = given
       const llm = await createLlm({
         engine,
@@ -99,7 +118,7 @@ export function conformanceSuite(
         // No test may reach a registry on the internet.
         store: { registries: [], privateRegistries: ['127.0.0.1:1'] },
       })
-      const { close, ...listening } = await listen(inFront(mount(llm, caller)))
+      const { close, ...listening } = await listen(inFront(mount(llm, { ...mounted, authenticate: caller })))
       onTestFinished(async () => {
         await close()
         await llm.close()
@@ -132,6 +151,7 @@ export function conformanceSuite(
     if (hasSharedRows) describeRows('invalid requests', badInput)
     if (hasMountRows) describeRows('failures, slow models and disconnected clients', faults)
     if (hasMountRows) describeRows('authentication and origins', manners)
+    if (hasMountRows) describeRows('requests for the app', guests)
   })
 }
 

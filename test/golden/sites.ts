@@ -42,7 +42,7 @@ async function openSite(registry = deadRegistry) {
     scopes: ['inference', 'models'],
     store: { registries: [], privateRegistries: [registry] },
   })
-  const server = await listen(toNodeHandler(routesFor(), llm))
+  const server = await listen(toNodeHandler(routesFor(undefined, { cloudRoutes: true }), llm))
   return {
     folder,
     url: server.url,

@@ -2,16 +2,23 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Caller, type Llm, routesFor } from '@modelmount/core'
+import { type Llm, routesFor } from '@modelmount/core'
 import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
+interface FetchHandlerOptions extends NonNullable<Parameters<typeof toFetchHandler>[2]> {
+  readonly cloudRoutes?: boolean | undefined
+}
+
 /** The routes of the model APIs in such a host. All requests appear to come from the loopback address. */
-export const fetchHandler = (llm: Llm, caller: () => Caller | undefined = () => undefined): RequestListener =>
+export const fetchHandler = (
+  llm: Llm,
+  { cloudRoutes, ...options }: FetchHandlerOptions = {},
+): RequestListener =>
   fetchHost(
-    toFetchHandler(routesFor(), llm, {
+    toFetchHandler(routesFor(undefined, { cloudRoutes }), llm, {
       remoteAddress: () => '127.0.0.1',
       httpVersion: (request) => httpVersions.get(request),
-      authenticate: caller,
+      ...options,
     }),
   )
 

@@ -25,5 +25,5 @@ export const mounts: Readonly<Record<string, MountRoutes>> = {
   Nest: (llm, authenticate) => nestHandler(llm, { ...(authenticate && { authenticate }) }),
   "Node's own server": (llm, authenticate) =>
     toNodeHandler(routesFor(), llm, { ...(authenticate && { authenticate }) }),
-  fetch: (llm, authenticate) => fetchHandler(llm, authenticate),
+  fetch: (llm, authenticate) => fetchHandler(llm, { authenticate }),
 }

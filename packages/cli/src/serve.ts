@@ -24,7 +24,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   const open = isOpen(options, files)
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
-  app.use(llmRouter(llm, { unknownRoutes: 'error', ...(open && { authenticate: callerAt }) }))
+  app.use(
+    llmRouter(llm, { unknownRoutes: 'error', cloudRoutes: true, ...(open && { authenticate: callerAt }) }),
+  )
   const server = await listen(app, host, port)
   rereadAtHangup(llm, options, files)
 

@@ -91,7 +91,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
     ],
     ['middleware that sets a cookie', cookies, { 'set-cookie': ['session=abc; Path=/'] }],
   ])('headers of %s stay on answers, streams and errors', async (_name, middleware, headers) => {
-    const app = express().use(middleware, llmRouter(llm))
+    const app = express().use(middleware, llmRouter(llm, { unknownRoutes: 'error' }))
 
     const responses = [
       await request(app).post(chat).send(hello),

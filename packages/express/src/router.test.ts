@@ -86,8 +86,19 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(response.text).toBe('404 page not found')
     })
 
-    test('a wrong method on one of our paths gets a 405 that lists the allowed methods', async () => {
-      const app = express().use(llmRouter(llm))
+    test('a wrong method on one of our paths reaches a route of the app, or its 404', async () => {
+      const app = express().use(llmRouter(llm)).delete('/api/tags', users)
+
+      const theirs = await request(app).delete('/api/tags')
+      const nobodys = await request(app).delete('/v1/models/tiny')
+
+      expect(theirs.body).toEqual(['ann'])
+      expect(nobodys.status).toBe(404)
+      expect(nobodys.text).toContain('Cannot DELETE /v1/models/tiny')
+    })
+
+    test('with unknownRoutes: error, a wrong method gets a 405 that lists the allowed methods', async () => {
+      const app = express().use(llmRouter(llm, { unknownRoutes: 'error' }))
 
       const chat = await request(app).delete('/v1/chat/completions')
       const model = await request(app).post('/v1/models/tiny')
@@ -225,7 +236,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
           res.setHeader('access-control-allow-origin', 'https://example.com')
           next()
         })
-        .use(llmRouter(llm))
+        .use(llmRouter(llm, { unknownRoutes: 'error' }))
 
       const responses = [
         await request(app).get('/v1/models'),

@@ -18,19 +18,18 @@ export type AdminRouterOptions = AdminMountOptions<Request>
  * too small for long prompts.
  */
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
-  routerOf(llm, prepareMount(llm, options), options)
+  routerOf(llm, prepareMount(llm, options))
 
 /**
  * Creates a router with the admin API, for callers with the scope `admin`. Mount it under a separate path,
  * such as `/admin`.
  */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
-  routerOf(llm, prepareAdminMount(llm, options), options)
+  routerOf(llm, prepareAdminMount(llm, options))
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<Request>,
-  options: AdminRouterOptions,
+  { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<Request>,
 ): Router {
   const router = Router({ caseSensitive: true })
 
@@ -56,12 +55,10 @@ function routerOf(
   const refuse =
     (allowed: Parameters<typeof handleUnmatched>[1]): RequestHandler =>
     (req, res, next) => {
-      if (allowed.length === 0 && (req.method === 'OPTIONS' || passes(req))) return next()
+      if (req.method === 'OPTIONS' || passesUnmatched(req.baseUrl)) return next()
       const request = readNodeRequest(req, res, { path: req.path, ...readExpressClient(req) })
       writeNodeResponse(handleUnmatched(request, allowed, llm), res).catch(next)
     }
-  const passes = (req: Request): boolean =>
-    (options.unknownRoutes ?? (req.baseUrl === '' ? 'pass' : 'error')) === 'pass'
   // Express passes a `URIError` when it cannot percent-decode a path. Such a path counts as unknown.
   const undecodable: ErrorRequestHandler = (error, req, res, next) =>
     error instanceof URIError ? refuse([])(req, res, next) : next(error)

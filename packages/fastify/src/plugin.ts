@@ -39,7 +39,7 @@ interface RegisterOptions {
 export const llmPlugin = async (app: FastifyInstance, options: LlmPluginOptions): Promise<void> => {
   const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as LlmPluginOptions &
     RegisterOptions
-  addRoutes(app, llm, prepareMount(llm, mountOptions), mountOptions)
+  addRoutes(app, llm, prepareMount(llm, mountOptions))
 }
 
 /**
@@ -49,14 +49,13 @@ export const llmPlugin = async (app: FastifyInstance, options: LlmPluginOptions)
 export const adminPlugin = async (app: FastifyInstance, options: AdminPluginOptions): Promise<void> => {
   const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as AdminPluginOptions &
     RegisterOptions
-  addRoutes(app, llm, prepareAdminMount(llm, mountOptions), mountOptions)
+  addRoutes(app, llm, prepareAdminMount(llm, mountOptions))
 }
 
 function addRoutes(
   app: FastifyInstance,
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<FastifyRequest>,
-  { unknownRoutes = app.prefix === '' ? 'pass' : 'error' }: AdminMountOptions<FastifyRequest>,
+  { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<FastifyRequest>,
 ): void {
   // The routes read their bodies themselves. This applies only within the plugin.
   app.removeAllContentTypeParsers()
@@ -106,7 +105,7 @@ function addRoutes(
       },
     })
   }
-  if (unknownRoutes === 'pass') return
+  if (passesUnmatched(app.prefix)) return
   for (const [path, allowed] of methodsByPath(routes)) {
     const served: readonly string[] = allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed
     app.route({

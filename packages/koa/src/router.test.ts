@@ -57,6 +57,35 @@ describe('at the root', () => {
     expect(response.body).toEqual({ params: {}, matched: [], route: null })
   })
 
+  test('a wrong method on one of our paths reaches the app, and our router leaves no trace in the context', async () => {
+    const router = llmRouter(llm)
+    const app = appOf(router.routes(), router.allowedMethods(), (ctx) => {
+      ctx.status = 404
+      ctx.body = { params: ctx.params ?? {}, matched: ctx.matched, route: ctx._matchedRoute ?? null }
+    })
+
+    for (const path of ['/api/tags', '/v1/models/team/tiny', '/v1/files/file_1']) {
+      const response = await request(app).put(path).send({})
+
+      expect(response.status).toBe(404)
+      expect(response.body).toEqual({ params: {}, matched: [], route: null })
+    }
+  })
+
+  test('a router of the app serves another method on one of our paths, with its own parameters', async () => {
+    const own = new Router().delete('/v1/models/:name', (ctx) => {
+      ctx.body = ctx.params
+    })
+    const outer = new Router().use(llmRouter(llm).routes()).use(own.routes())
+    const apps = [appOf(llmRouter(llm).routes(), own.routes()), appOf(outer.routes())]
+
+    for (const app of apps) {
+      const response = await request(app).delete('/v1/models/tiny')
+
+      expect(response.body).toEqual({ name: 'tiny' })
+    }
+  })
+
   test('with unknownRoutes: error, an unknown path gets the 404 of its API', async () => {
     const app = appOf(llmRouter(llm, { unknownRoutes: 'error' }).routes(), users.routes())
 
@@ -71,20 +100,23 @@ describe('at the root', () => {
     ['HEAD', chat, 'POST'],
     ['PROPFIND', chat, 'POST'],
     ['POST', '/v1/models/tiny', 'GET, HEAD'],
-  ])('%s %s gets our 405 with the allowed methods', async (method, path, allowed) => {
-    const router = llmRouter(llm)
-    const app = appOf(router.allowedMethods({ throw: true }), router.routes())
-    const { url, close } = await listen(app)
-    onTestFinished(close)
+  ])(
+    'with unknownRoutes: error, %s %s gets our 405 with the allowed methods',
+    async (method, path, allowed) => {
+      const router = llmRouter(llm, { unknownRoutes: 'error' })
+      const app = appOf(router.allowedMethods({ throw: true }), router.routes())
+      const { url, close } = await listen(app)
+      onTestFinished(close)
 
-    const response = await fetch(url + path, { method })
+      const response = await fetch(url + path, { method })
 
-    expect(response.status).toBe(405)
-    expect(response.headers.get('allow')).toBe(allowed)
-    expect(response.headers.get('x-request-id')).toMatch(/^req_/)
-    if (method !== 'HEAD')
-      expect(await response.json()).toMatchObject({ error: { code: 'method_not_supported' } })
-  })
+      expect(response.status).toBe(405)
+      expect(response.headers.get('allow')).toBe(allowed)
+      expect(response.headers.get('x-request-id')).toMatch(/^req_/)
+      if (method !== 'HEAD')
+        expect(await response.json()).toMatchObject({ error: { code: 'method_not_supported' } })
+    },
+  )
 
   test('the router answers OPTIONS on our paths', async () => {
     const router = llmRouter(llm)
@@ -387,7 +419,7 @@ describe('middleware in front', () => {
       seen.push({ status: ctx.status, type: ctx.type, body: typeof ctx.body })
       ctx.set('x-seen', 'yes')
     }
-    const app = appOf(look, llmRouter(llm).routes())
+    const app = appOf(look, llmRouter(llm, { unknownRoutes: 'error' }).routes())
 
     const responses = [
       await request(app).post(chat).send(hello),
@@ -444,7 +476,7 @@ describe('middleware in front', () => {
   })
 
   test('answers preflight requests and sets headers that stay, with cors()', async () => {
-    const app = appOf(cors({ credentials: true }), llmRouter(llm).routes())
+    const app = appOf(cors({ credentials: true }), llmRouter(llm, { unknownRoutes: 'error' }).routes())
     const page = { origin: 'http://localhost:5173' }
 
     const preflight = await request(app)

@@ -30,24 +30,33 @@ export type AdminRouterOptions = AdminMountOptions<RouterContext>
  * is too small for long prompts.
  */
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
-  routerOf(llm, prepareMount(llm, options), options)
+  routerOf(llm, prepareMount(llm, options))
 
 /**
  * Creates a router with the admin API, for callers with the scope `admin`. Give it a separate path:
  * `.prefix('/admin')`.
  */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
-  routerOf(llm, prepareAdminMount(llm, options), options)
+  routerOf(llm, prepareAdminMount(llm, options))
 
 function routerOf(
   llm: Llm,
-  { routes, handleUnmatched, bodyLimit, publicUrl, authenticate }: Mount<RouterContext>,
-  options: AdminRouterOptions,
+  { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<RouterContext>,
 ): Router {
   const router = new Router({ sensitive: true })
+  const handlers = new Set<unknown>()
+  const add = (
+    path: string,
+    methods: string[],
+    handler: RouterMiddleware,
+    options?: Parameters<Router['register']>[3],
+  ): void => {
+    handlers.add(handler)
+    router.register(path, methods, handler, options)
+  }
 
   for (const { method, path, handle } of routes) {
-    router.register(path, [method], async (ctx) => {
+    add(path, [method], async (ctx) => {
       const request = read(ctx, path, {
         params: ctx.params,
         parsedBody: bodyOf(ctx.request) ?? bodyOf(ctx.req),
@@ -58,23 +67,32 @@ function routerOf(
       reply(ctx, await handle(request, llm))
     })
   }
+  const refuse =
+    (pattern: string, allowed: Parameters<typeof handleUnmatched>[1]): RouterMiddleware =>
+    (ctx, next) =>
+      ctx.method === 'OPTIONS' || passesUnmatched(prefixOf(ctx, pattern))
+        ? next()
+        : reply(ctx, handleUnmatched(read(ctx, pattern), allowed, llm))
+  // Later routes of the app share `ctx.params`, which must not contain the parameters of our path.
   for (const [path, allowed] of methodsByPath(routes))
-    router.all(path, (ctx) => reply(ctx, handleUnmatched(read(ctx, path), allowed, llm)))
+    add(path, METHODS, refuse(path, allowed), { ignoreCaptures: true })
 
-  const unknown: RouterMiddleware = (ctx, next) => {
-    const { unknownRoutes = prefixOf(ctx, everything) === '' ? 'pass' : 'error' } = options
-    if (unknownRoutes === 'error' && ctx.method !== 'OPTIONS')
-      return reply(ctx, handleUnmatched(read(ctx, everything), [], llm))
-    // Hides this route from the rest of the app: `allowedMethods()` reads `matched`, and metrics read
-    // `_matchedRoute`.
-    Object.assign(ctx, {
-      matched: ctx.matched?.filter(({ stack }) => !stack.includes(unknown)),
-      _matchedRoute: undefined,
-    })
-    return next()
-  }
-  // Later routes of the app share `ctx.params`, which must not contain our `rest`.
-  router.register(everything, METHODS, unknown, { ignoreWildcardParameter: 'rest' })
+  const refuseUnknown = refuse(everything, [])
+  add(
+    everything,
+    METHODS,
+    (ctx, next) =>
+      refuseUnknown(ctx, () => {
+        // Hides our routes from the rest of the app: `allowedMethods()` reads `matched`, and metrics read
+        // `_matchedRoute`.
+        Object.assign(ctx, {
+          matched: ctx.matched?.filter(({ stack }) => !stack.some((one) => handlers.has(one))),
+          _matchedRoute: undefined,
+        })
+        return next()
+      }),
+    { ignoreWildcardParameter: 'rest' },
+  )
   return router
 }
 

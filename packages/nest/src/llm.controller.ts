@@ -36,6 +36,12 @@ export interface LlmRouteOptions {
   /** The public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
   /**
+   * Whether to serve the routes of Ollama's cloud, such as `POST /api/me`. They report that no cloud is available.
+   *
+   * @default false
+   */
+  readonly cloudRoutes?: boolean | undefined
+  /**
    * Path prefix of the routes, after the global prefix of the app: `llm` mounts `/llm/v1/models`.
    *
    * @default none
@@ -48,8 +54,9 @@ export interface LlmRouteOptions {
    */
   readonly adminPath?: string | undefined
   /**
-   * How to answer unknown paths: `pass` leaves them to the app, `error` answers 404 in the dialect of the
-   * client. Without a `path`, `error` also applies to the paths of modules that are imported later.
+   * How to answer unknown paths, and other methods on our paths: `pass` leaves them to the app, `error` answers 404 or
+   * 405 in the dialect of the client. Without a `path`, `error` also applies to the paths of modules that are imported
+   * later. OPTIONS on our paths is always answered.
    *
    * @default `error` under a `path`, `pass` without one
    */
@@ -78,13 +85,13 @@ export interface LlmRouteOptions {
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
 /**
- * Returns one controller for each of `dialects`, then one for wrong methods and unknown paths. With
+ * Returns one controller for each of `dialects`, then one for other methods and unknown paths. With
  * `adminPath`, the controller of the admin API comes first.
  */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb' } = options
+  const { path = '', adminPath, dialects = dialectNames, cloudRoutes, bodyLimit = '32mb' } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
-  const table = routesFor(dialects)
+  const table = routesFor(dialects, { cloudRoutes })
   const { routes, handleUnmatched } = table
   const methods = methodsByPath(routes)
   // Checked now, so that an invalid option fails the set-up instead of each request.
@@ -126,7 +133,11 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 
   // A path that two dialects share is in the controller of the first.
   const ownerOf = (path: string): DialectName | undefined =>
-    dialects.find((name) => routesFor([name]).routes.some((route) => route.path === path))
+    dialects.find((name) =>
+      routesFor([name], { cloudRoutes: name === 'ollama' && cloudRoutes }).routes.some(
+        (route) => route.path === path,
+      ),
+    )
   const dialectControllers = dialects.map((name) => {
     const controllerClass = controller(`${name[0]?.toUpperCase()}${name.slice(1)}Controller`)
     const own = routes.filter((route) => ownerOf(route.path) === name)
@@ -135,11 +146,13 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   })
 
   const unroutedController = controller('UnroutedController')
-  for (const [pattern, allowed] of methods)
-    addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
-  // Two patterns: the wildcard does not match the mount point itself.
-  for (const pattern of unknownRoutes === 'error' ? ['/', '/*path'] : [])
-    addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
+  if (unknownRoutes === 'error') {
+    for (const [pattern, allowed] of methods)
+      addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
+    // Two patterns: the wildcard does not match the mount point itself.
+    for (const pattern of ['/', '/*path'])
+      addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
+  }
   return [
     ...(adminPath === undefined ? [] : [adminController(adminPath)]),
     ...dialectControllers,

@@ -37,6 +37,7 @@ export interface LlmModuleExtras extends LlmRouteOptions {
 // The builder treats each key of this object as an extra option.
 const extras: object = {
   dialects: undefined,
+  cloudRoutes: undefined,
   path: undefined,
   adminPath: undefined,
   unknownRoutes: undefined,

@@ -32,7 +32,7 @@ test('every route answers every such body below 500, and the server answers the 
   })
   const { secret } = await llm.keys.create({ name: 'all', scopes: ['inference', 'models', 'admin'] })
   const headers = { 'x-api-key': secret, 'content-type': 'application/json' }
-  const tables = [routesFor(), adminRoutes()]
+  const tables = [routesFor(undefined, { cloudRoutes: true }), adminRoutes()]
   const servers = await Promise.all(tables.map((table) => listen(toNodeHandler(table, llm))))
   onTestFinished(async () => {
     await Promise.all(servers.map(({ close }) => close()))

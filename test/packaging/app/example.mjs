@@ -9,7 +9,7 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
 const url = `http://127.0.0.1:${server.address().port}`
 
 const users = await (await fetch(`${url}/api/users`)).json()
-const response = await fetch(`${url}/v1/chat/completions`, {
+const response = await fetch(`${url}/llm/v1/chat/completions`, {
   method: 'POST',
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ model: 'tiny', temperature: 0, messages: [{ role: 'user', content: 'Hello' }] }),

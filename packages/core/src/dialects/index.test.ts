@@ -39,13 +39,10 @@ test('all dialects are served by default, and a shared path is one route', () =>
   expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
   expect(pathsOf().sort()).toEqual([
     'DELETE /api/delete',
-    'DELETE /api/user/keys/:key',
     'DELETE /v1/files/:id',
     'DELETE /v1/messages/batches/:id',
     'DELETE /v1/responses/:id',
-    'GET /api/experimental/model-recommendations',
     'GET /api/ps',
-    'GET /api/status',
     'GET /api/tags',
     'GET /api/version',
     'GET /v1/batches',
@@ -67,14 +64,10 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /api/create',
     'POST /api/embed',
     'POST /api/embeddings',
-    'POST /api/experimental/web_fetch',
-    'POST /api/experimental/web_search',
     'POST /api/generate',
-    'POST /api/me',
     'POST /api/pull',
     'POST /api/push',
     'POST /api/show',
-    'POST /api/signout',
     'POST /v1/audio/transcriptions',
     'POST /v1/batches',
     'POST /v1/batches/:id/cancel',
@@ -143,6 +136,36 @@ test.each<[readonly DialectName[], string, object, string]>([
 
   expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
   expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.'), llm))).toBe(speaker)
+})
+
+test('with cloudRoutes, the routes of the cloud of Ollama are served, too', () => {
+  const cloud = routesFor(undefined, { cloudRoutes: true }).routes.filter(
+    ({ method }) => method !== 'OPTIONS',
+  )
+  const added = cloud
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((route) => !pathsOf().includes(route))
+
+  expect(added).toEqual([
+    'GET /api/status',
+    'POST /api/me',
+    'POST /api/signout',
+    'DELETE /api/user/keys/:key',
+    'GET /api/experimental/model-recommendations',
+    'POST /api/experimental/web_search',
+    'POST /api/experimental/web_fetch',
+  ])
+})
+
+test.each<[readonly DialectName[] | undefined, object, string]>([
+  [undefined, { cloudRoutes: 'yes' }, 'Expected `cloudRoutes` to be true or false, got yes (string)'],
+  [['openai'], { cloudRoutes: true }, "`cloudRoutes` belongs to the dialect 'ollama'"],
+  [undefined, { cloud: true }, 'Unknown option `cloud`, expected one of: cloudRoutes'],
+])('with the dialects %j, the options %j throw a TypeError', (names, options, message) => {
+  const create = () => routesFor(names, options)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(message)
 })
 
 test('an unknown dialect throws a TypeError', () => {

@@ -1,7 +1,9 @@
 /** All dialects. */
+
+import { checkKeys, describeValue } from '../options/check.ts'
 import { createAdminTable } from './admin/index.ts'
 import { anthropic } from './anthropic/index.ts'
-import { ollama } from './ollama/index.ts'
+import { ollama, ollamaWithCloud } from './ollama/index.ts'
 import { openai } from './openai/index.ts'
 import { createDialectTable, type DialectTable } from './table.ts'
 
@@ -11,16 +13,38 @@ export type DialectName = (typeof dialects)[number]['name']
 
 export const dialectNames: readonly DialectName[] = dialects.map(({ name }) => name)
 
-/** @param names public APIs to serve. @default all */
-export function routesFor(names: readonly DialectName[] = dialectNames): DialectTable {
+export interface RouteTableOptions {
+  /**
+   * Whether to serve the routes of Ollama's cloud, such as `POST /api/me`. They report that no cloud is available.
+   *
+   * @default false
+   */
+  readonly cloudRoutes?: boolean | undefined
+}
+
+/**
+ * Returns the routes of the public APIs. Throws a `TypeError` for an invalid option.
+ *
+ * @param names public APIs to serve. @default all
+ */
+export function routesFor(
+  names: readonly DialectName[] = dialectNames,
+  options: RouteTableOptions = {},
+): DialectTable {
+  checkKeys('', options, ['cloudRoutes'])
+  const { cloudRoutes = false } = options
   const isList: boolean = Array.isArray(names)
   if (!isList || names.length === 0)
     throw new TypeError(`Expected \`dialects\` to be a list of ${dialectNames.join(', ')}`)
   const chosen = names.map((name) => {
     const dialect = dialects.find((one) => one.name === name)
     if (!dialect) throw new TypeError(`Expected a dialect of ${dialectNames.join(', ')}, got '${name}'`)
-    return dialect
+    return dialect === ollama && cloudRoutes ? ollamaWithCloud : dialect
   })
+  if (typeof cloudRoutes !== 'boolean')
+    throw new TypeError(`Expected \`cloudRoutes\` to be true or false, got ${describeValue(cloudRoutes)}`)
+  if (cloudRoutes && !names.includes('ollama'))
+    throw new TypeError("`cloudRoutes` belongs to the dialect 'ollama', which `dialects` does not contain")
   return createDialectTable(chosen)
 }
 

@@ -33,6 +33,8 @@ test.each([
   [{ dialects: 'openai' }, 'Expected `dialects`'],
   [{ dialects: ['opnai'] }, "got 'opnai'"],
   [{ unknownRoutes: 'fall' }, "'pass' or 'error'"],
+  [{ unknownRoutes: null }, "'pass' or 'error', got 'null'"],
+  [{ cloudRoutes: 'yes' }, 'Expected `cloudRoutes` to be true or false'],
   [{ dialect: ['openai'] }, 'Unknown option `dialect`'],
   [{ prefix: '/llm' }, 'Unknown option `prefix`'],
 ])('the options %j throw a TypeError', (options, message) => {
@@ -41,6 +43,18 @@ test.each([
   expect(mounting).toThrow(TypeError)
   expect(mounting).toThrow(message)
 })
+
+test.each([
+  [undefined, '', true],
+  [undefined, '/llm', false],
+  ['pass', '/llm', true],
+  ['error', '', false],
+] as const)(
+  'with unknownRoutes: %s, requests that match no route at %j pass: %s',
+  (unknownRoutes, prefix, passes) => {
+    expect(prepareMount(llm, { unknownRoutes }).passesUnmatched(prefix)).toBe(passes)
+  },
+)
 
 test('the error for a promise of an Llm says that `await` is missing', () => {
   expect(() => prepareMount(Promise.resolve(llm) as unknown as Llm, {})).toThrow('await createLlm()')

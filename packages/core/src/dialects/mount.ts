@@ -13,12 +13,20 @@ export interface MountOptions<Source> extends AuthenticateOptions<Source> {
   /** Public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
   /**
-   * How to respond to unknown paths. `pass` hands the request to the following routes of the host app.
-   * `error` responds with 404 in the client's dialect.
+   * How to respond to unknown paths, and to other methods on the paths of the routes. `pass` hands the request to the
+   * following routes of the host app. `error` responds with 404 or 405 in the client's dialect. OPTIONS on a path of
+   * the routes is always answered, because browsers send it before a call.
    *
    * @default `error` under a prefix, `pass` at the root
    */
   readonly unknownRoutes?: 'pass' | 'error' | undefined
+  /**
+   * Whether to serve the routes of Ollama's cloud, such as `POST /api/me`. They report that no cloud is available.
+   * Some commands of the `ollama` client call them.
+   *
+   * @default false
+   */
+  readonly cloudRoutes?: boolean | undefined
   /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
   /**
@@ -31,17 +39,23 @@ export interface MountOptions<Source> extends AuthenticateOptions<Source> {
 }
 
 export interface Mount<Source = unknown> extends RouteTable<Llm> {
+  /**
+   * Whether requests that match no route pass to the host app.
+   * @param prefix path of the mount point, empty at the root
+   */
+  passesUnmatched(prefix: string): boolean
   readonly bodyLimit: number
   readonly publicUrl: string | undefined
   readonly authenticate: Authenticator<Source>
 }
 
-export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects'>
+export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects' | 'cloudRoutes'>
 
 /** Checks the options of an adapter and returns its routes. Throws a `TypeError` for an invalid option. */
 export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount<Source> {
-  checkKeys('', options, ['dialects', ...adminOptions])
-  return prepare(llm, options, () => routesFor(options.dialects))
+  checkKeys('', options, ['dialects', 'cloudRoutes', ...adminOptions])
+  const { dialects, cloudRoutes } = options
+  return prepare(llm, options, () => routesFor(dialects, { cloudRoutes }))
 }
 
 /** Checks the options of an admin API and returns its routes. Throws a `TypeError` for an invalid option. */
@@ -63,12 +77,13 @@ function prepare<Source>(
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
     )
-  const { unknownRoutes = 'pass', bodyLimit = defaultBodyLimit, authenticate } = options
-  if (!['pass', 'error'].includes(unknownRoutes))
+  const { unknownRoutes, bodyLimit = defaultBodyLimit, authenticate } = options
+  if (unknownRoutes !== undefined && !['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
   checkAuthenticate(llm, authenticate)
   return {
     ...routes(),
+    passesUnmatched: (prefix) => (unknownRoutes ?? (prefix === '' ? 'pass' : 'error')) === 'pass',
     bodyLimit: toBytes(bodyLimit),
     publicUrl: checkPublicUrl(options.publicUrl),
     authenticate: createAuthenticator(options),
@@ -80,7 +95,7 @@ export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
   const { access } = llm[internals]
   if (access.auth === 'host' && !authenticate)
     throw new TypeError(
-      "With `auth: 'host'`, expected the option `authenticate`, which returns the caller of a request",
+      "With `auth: 'host'`, expected the option `authenticate`, which returns the caller of a request: `authenticate: (req) => req.user && { id: req.user.id }`",
     )
   if (access.auth !== 'host' && authenticate)
     throw new TypeError(

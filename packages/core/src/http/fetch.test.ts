@@ -202,3 +202,72 @@ test('the bytes of a body have no limit', async () => {
 
   expect(await response.json()).toEqual({ sizeBytes: 1_000_000 })
 })
+
+const at = (path: string, method = 'POST'): Request => new Request(`http://host${path}`, { method })
+
+test.each(['/llm', '/llm/'])(
+  'with the prefix %s, the routes and the base URL are below it',
+  async (prefix) => {
+    const urls: (string | undefined)[] = []
+    const routes: Route<undefined>[] = [
+      {
+        method: 'GET',
+        path: '/models/:model',
+        handle: async ({ params, path, baseUrl }) => {
+          urls.push(baseUrl())
+          return json({ params, path })
+        },
+      },
+    ]
+    const handle = toFetchHandler({ ...table, routes }, undefined, { prefix })
+
+    const found = await handle(at('/llm/models/tiny', 'GET'))
+    const method = await handle(at('/llm/models/tiny', 'PUT'))
+    const unknown = await handle(at('/llm', 'GET'))
+
+    expect(await found.json()).toEqual({ params: { model: 'tiny' }, path: '/models/tiny' })
+    expect(urls).toEqual(['http://host/llm'])
+    expect(await method.json()).toEqual({ path: '/models/tiny', allowed: ['GET'] })
+    expect(await unknown.json()).toEqual({ path: '/', allowed: [] })
+  },
+)
+
+test.each(['/', '/llmx/echo/a', '/x/llm/echo/a', '/LLM/echo/a'])(
+  'with a prefix, %s is outside of it: 404, or the answer of the fallback',
+  async (path) => {
+    const fallback = ({ url }: Request): Response => new Response(`app: ${new URL(url).pathname}`)
+    const alone = toFetchHandler(table, { greeting: '' }, { prefix: '/llm' })
+    const guest = toFetchHandler(table, { greeting: '' }, { prefix: '/llm', fallback })
+
+    const missing = await alone(at(path))
+
+    expect([missing.status, await missing.text()]).toEqual([404, 'Not found. Expected a path below /llm.'])
+    expect(await (await guest(at(path))).text()).toBe(`app: ${path}`)
+  },
+)
+
+test('at the root, the fallback gets the request itself, and its errors are those of the handler', async () => {
+  const given: Request[] = []
+  const fallback = async (request: Request): Promise<Response> => {
+    given.push(request)
+    throw new Error('the app failed')
+  }
+  const guest = toFetchHandler(table, { greeting: '' }, { fallback })
+  const request = at('/echo/a', 'GET')
+
+  await expect(guest(request)).rejects.toThrow('the app failed')
+
+  expect(given).toEqual([request])
+})
+
+test.each([
+  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', got 'llm'"],
+  [{ prefix: '/llm?x' }, 'Expected `prefix` to be a path'],
+  [{ prefix: '//llm' }, 'Expected `prefix` to be a path'],
+  [{ fallback: { fetch: () => new Response() } }, 'Expected `fallback` to be a function'],
+])('the options %j throw a TypeError', (options, message) => {
+  const create = () => toFetchHandler(table, { greeting: '' }, options as object)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(message)
+})

@@ -1,11 +1,11 @@
 /** Serves routes on platforms with web `Request` and `Response`, such as Hono, Bun, Deno and Next. */
-import { checkKeys } from '../options/check.ts'
+import { checkFunction, checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
 import { checkPublicUrl } from './base-url.ts'
 import { type BodySource, readBytes, readJson } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse, type ResponseFrames } from './message.ts'
-import { createMatcher, type RouteTable } from './route.ts'
+import { checkPrefix, createMatcher, outsidePrefix, pathBelow, type RouteTable } from './route.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
@@ -18,34 +18,63 @@ export interface FetchHandlerOptions extends AuthenticateOptions<Request> {
    * So return it if clients can reach a plain proxy in front of this server.
    */
   readonly httpVersion?: (request: Request) => string | undefined
-  /** URL of the routes, as clients call it. @default the origin of each request */
+  /**
+   * Path of the routes, such as `/llm`, for servers and frameworks that pass the whole path.
+   *
+   * @default the root
+   */
+  readonly prefix?: string | undefined
+  /**
+   * Responds to requests outside of `prefix`. At the root, also responds to unknown paths, and to other methods on the
+   * paths of the routes.
+   *
+   * @default responds with 404 or 405
+   */
+  readonly fallback?: ((request: Request) => Response | Promise<Response>) | undefined
+  /** URL of the routes, as clients call it. @default the origin of each request, and `prefix` */
   readonly publicUrl?: string | undefined
 }
 
-/** Creates a handler that also responds to unknown paths and methods. */
+const optionNames = [
+  ...['remoteAddress', 'httpVersion', 'prefix', 'fallback', 'publicUrl'],
+  ...['authenticate', 'authenticateTimeout'],
+]
+
+/**
+ * Creates a handler that also responds to unknown paths and methods. Throws a `TypeError` for an invalid option.
+ *
+ * @param context the `Llm`, if the routes are those of `routesFor()`
+ */
 export function toFetchHandler<Context>(
   { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
   options: FetchHandlerOptions = {},
 ): FetchHandler {
-  checkKeys('', options, ['remoteAddress', 'httpVersion', 'publicUrl', 'authenticate', 'authenticateTimeout'])
+  checkKeys('', options, optionNames)
   const authenticate = createAuthenticator(options)
   const publicUrl = checkPublicUrl(options.publicUrl)
+  const prefix = checkPrefix(options.prefix)
+  const { fallback } = options
+  checkFunction('fallback', fallback)
   const match = createMatcher(routes)
 
   return async (request) => {
+    const { pathname, origin } = new URL(request.url)
+    const path = pathBelow(prefix, pathname)
+    if (path === undefined) return fallback ? fallback(request) : toResponse(outsidePrefix(prefix))
+    const found = match(request.method, path)
+    if (fallback && prefix === '' && !('route' in found)) return fallback(request)
     const over = new AbortController()
     const signal = AbortSignal.any([request.signal, over.signal])
     const parts = {
       signal,
       disconnect: () => over.abort(),
-      path: new URL(request.url).pathname,
+      path,
       remoteAddress: options.remoteAddress?.(request),
       httpVersion: options.httpVersion?.(request),
-      baseUrl: () => publicUrl ?? new URL(request.url).origin,
+      baseUrl: () => publicUrl ?? origin + prefix,
       authenticate: () => authenticate(request, signal),
     }
-    const found = match(request.method, parts.path)
     if (!('route' in found))
       return toResponse(handleUnmatched(readFetchRequest(request, parts), found.allowed, context))
     const { route, params } = found

@@ -596,6 +596,66 @@ test('the table responds to unknown paths and methods', async () => {
   ])
 })
 
+test('with a prefix, the routes are below it, and requests outside of it get a 404', async () => {
+  const bases: (string | undefined)[] = []
+  const models = route('GET', '/models', async ({ path, baseUrl }) => {
+    bases.push(baseUrl())
+    return say({ path })
+  })
+  const url = await listen(toNodeHandler(tableOf(models), 'ctx', { prefix: '/llm/' }))
+
+  const found = await fetch(`${url}/llm/models?x=/y`)
+  const wrong = await fetch(`${url}/llm/models`, { method: 'POST', body: '{}' })
+  const home = await fetch(`${url}/llm?x`)
+  const outside = await fetch(`${url}/models`)
+
+  expect(await found.json()).toEqual({ path: '/models' })
+  expect(bases).toEqual([`${url}/llm`])
+  expect(await wrong.json()).toEqual({ method: 'POST', path: '/models', allowed: ['GET'] })
+  expect(await home.json()).toEqual({ method: 'GET', path: '/', allowed: [] })
+  expect([outside.status, await outside.text()]).toEqual([404, 'Not found. Expected a path below /llm.'])
+})
+
+test('the fallback gets requests outside of the prefix, with their whole URL', async () => {
+  const fallback: RequestListener = (req, res) => res.end(`app: ${req.url}`)
+  const url = await listen(
+    toNodeHandler(tableOf(route('GET', '/models')), 'ctx', { prefix: '/llm', fallback }),
+  )
+
+  expect(await (await fetch(`${url}/llmx?y=1`)).text()).toBe('app: /llmx?y=1')
+  expect((await fetch(`${url}/llm/nope`)).status).toBe(404)
+})
+
+test('an error that the fallback throws is not answered with 500 by the handler', () => {
+  const fallback: RequestListener = () => {
+    throw new Error('the app failed')
+  }
+  const handler = toNodeHandler(tableOf(route('GET', '/models')), 'ctx', { fallback })
+
+  expect(() => handler({ method: 'GET', url: '/' } as IncomingMessage, {} as never)).toThrow('the app failed')
+})
+
+test.each([
+  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', got 'llm'"],
+  [{ fallback: 'app' }, 'Expected `fallback` to be a function, got app (string)'],
+  [{ path: '/llm' }, 'Unknown option `path`'],
+])('the options %j throw a TypeError', (options, message) => {
+  const create = () => toNodeHandler(tableOf(), 'ctx', options as object)
+
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(message)
+})
+
+test('a target without a slash, such as that of `OPTIONS *`, is an unknown path', async () => {
+  const url = await listen(toNodeHandler(tableOf(route('GET', '/models')), 'ctx'))
+  const call = request(url, { method: 'OPTIONS', path: '*' }).end()
+
+  const [response] = (await once(call, 'response')) as [IncomingMessage]
+
+  expect(response.statusCode).toBe(404)
+  response.resume()
+})
+
 test('a path that cannot be decoded matches no route', async () => {
   const url = await listen(toNodeHandler(tableOf(route('GET', '/models/:model')), 'ctx'))
 

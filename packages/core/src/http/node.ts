@@ -3,13 +3,21 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { LlmError } from '../errors.ts'
-import { checkKeys } from '../options/check.ts'
+import { checkFunction, checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
 import { checkPublicUrl, toBaseUrl } from './base-url.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes, readParsedJsonBytes } from './body.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
-import { createMatcher, joinParams, type RouteTable } from './route.ts'
+import {
+  checkPrefix,
+  createMatcher,
+  joinParams,
+  type Match,
+  outsidePrefix,
+  pathBelow,
+  type RouteTable,
+} from './route.ts'
 import { closeIfStalled } from './stalled-connection.ts'
 
 export interface NodeRequestOptions {
@@ -119,24 +127,44 @@ export async function writeNodeResponse(
 }
 
 export interface NodeHandlerOptions extends AuthenticateOptions<IncomingMessage> {
+  /** Path of the routes, such as `/llm`. @default the root */
+  readonly prefix?: string | undefined
+  /**
+   * Responds to requests outside of `prefix`. At the root, also responds to unknown paths, and to other methods on the
+   * paths of the routes.
+   *
+   * @default responds with 404 or 405
+   */
+  readonly fallback?: RequestListener | undefined
   /** URL of the routes, as clients call it. @default derived from each request */
   readonly publicUrl?: string | undefined
 }
 
-/** Creates a request listener for `node:http` that also responds to unknown paths and methods. */
+/**
+ * Creates a request listener for `node:http` that also responds to unknown paths and methods. Throws a `TypeError` for
+ * an invalid option.
+ *
+ * @param context the `Llm`, if the routes are those of `routesFor()`
+ */
 export function toNodeHandler<Context>(
   { routes, handleUnmatched }: RouteTable<Context>,
   context: Context,
   options: NodeHandlerOptions = {},
 ): RequestListener {
-  checkKeys('', options, ['authenticate', 'authenticateTimeout', 'publicUrl'])
+  checkKeys('', options, ['prefix', 'fallback', 'publicUrl', 'authenticate', 'authenticateTimeout'])
   const authenticate = createAuthenticator(options)
   const publicUrl = checkPublicUrl(options.publicUrl)
+  const prefix = checkPrefix(options.prefix)
+  const { fallback } = options
+  checkFunction('fallback', fallback)
   const match = createMatcher(routes)
 
-  const respond = async (req: IncomingMessage, res: ServerResponse): Promise<HttpResponse> => {
-    const path = pathOf(req.url ?? '/')
-    const found = match(req.method ?? 'GET', path)
+  const respond = async (
+    req: IncomingMessage,
+    res: ServerResponse,
+    path: string,
+    found: Match<Context>,
+  ): Promise<HttpResponse> => {
     if (!('route' in found))
       return handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
@@ -151,11 +179,18 @@ export function toNodeHandler<Context>(
     })
     return route.handle(request, context)
   }
-
-  return (req, res) => {
-    respond(req, res)
+  const send = (res: ServerResponse, response: Promise<HttpResponse>): void =>
+    void response
       .then((response) => writeNodeResponse(response, res))
       .catch(() => (res.headersSent ? res.destroy() : res.writeHead(500).end()))
+
+  return (req, res) => {
+    const path = pathBelow(prefix, pathOf(req.url ?? '/'))
+    if (path === undefined)
+      return fallback ? fallback(req, res) : send(res, Promise.resolve(outsidePrefix(prefix)))
+    const found = match(req.method ?? 'GET', path)
+    if (fallback && prefix === '' && !('route' in found)) return fallback(req, res)
+    send(res, respond(req, res, path, found))
   }
 }
 

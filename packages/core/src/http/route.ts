@@ -2,6 +2,7 @@
 import { type MatchFunction, match, type ParamData } from 'path-to-regexp'
 import type { ByteSize } from '../units.ts'
 import type { HttpRequest, HttpResponse, Method } from './message.ts'
+import { text } from './respond.ts'
 
 export interface Route<Context> {
   readonly method: Method
@@ -22,6 +23,21 @@ export interface RouteTable<Context> {
 export type Match<Context> =
   | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
   | { readonly allowed: readonly Method[] }
+
+/** Returns a path prefix without a slash at the end. Throws a `TypeError` for anything but a path. */
+export function checkPrefix(prefix = ''): string {
+  if (!/^(\/[^/?#%]+)*\/?$/.test(prefix))
+    throw new TypeError(`Expected \`prefix\` to be a path such as '/llm', got '${prefix}'`)
+  return prefix.replace(/\/$/, '')
+}
+
+/** Returns the path below a prefix, which is `/` for the prefix itself. Returns undefined for any other path. */
+export function pathBelow(prefix: string, path: string): string | undefined {
+  // At the root, a target may lack the slash: `OPTIONS *`.
+  if (prefix === '') return path
+  if (path === prefix) return '/'
+  return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined
+}
 
 /**
  * Creates a matcher of methods and paths, for servers without a router, such as plain Node. `HEAD` matches a
@@ -54,6 +70,10 @@ function matchesDecoded(matches: MatchFunction<ParamData>, path: string): Return
     return false
   }
 }
+
+/** The response of a server without a router to a request that is not below the prefix of its routes. */
+export const outsidePrefix = (prefix: string): HttpResponse =>
+  text(`Not found. Expected a path below ${prefix}.`, 404)
 
 /** Lists the methods of each path. Adapters need them to respond with 405. */
 export function methodsByPath<Context>(

@@ -29,6 +29,11 @@ export function checkMethods(option: string, value: object | undefined, names: r
   }
 }
 
+export function checkFunction(option: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function')
+    throw new TypeError(`Expected \`${option}\` to be a function, got ${describeValue(value)}`)
+}
+
 export function checkInteger<T>(option: string, value: T, min: number, max: number): T {
   if (value === undefined) return value
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return value

@@ -178,7 +178,7 @@ const authenticationRequired = (): LlmError =>
 const loopbackRequired = (): LlmError =>
   new LlmError(
     'authentication',
-    "Authentication required: without it, only direct calls from this machine are answered. In the app, set `auth: 'host'` of createLlm() and the option `authenticate` of the router, or `auth: 'keys'`.",
+    "Authentication required: with `auth: 'anonymous'`, the default, only direct calls from this machine are answered. In the app, write createLlm({ auth: 'host' }), and as an option of the mounted routes `authenticate: (req) => req.user && { id: req.user.id }`. A login or a guard in front of the routes does not count without it. For API keys, write createLlm({ auth: 'keys' }).",
     { setup: true },
   )
 

@@ -1,5 +1,5 @@
 /** The Ollama API. Reference: docs.ollama.com/api. */
-import { defineDialect } from '../dialect.ts'
+import { type DialectSpec, defineDialect } from '../dialect.ts'
 import { addBlob, findBlob } from './blobs.ts'
 import { account, recommendations, signOut, status, webFetch, webSearch } from './cloud.ts'
 import { embed, legacyEmbeddings } from './embeddings.ts'
@@ -9,7 +9,7 @@ import { copy, getVersion, listLoadedModels, listModels, remove } from './models
 import { show } from './show.ts'
 import { create, pull, push } from './transfers.ts'
 
-export const ollama = defineDialect({
+const spec: DialectSpec<'ollama'> = {
   name: 'ollama',
   // A path of one segment, such as `/metrics`, counts as Ollama's, unless an OpenAI or Anthropic SDK sent
   // the request.
@@ -38,7 +38,16 @@ export const ollama = defineDialect({
     ['DELETE', '/api/delete', remove, 'models'],
     ['HEAD', '/api/blobs/:digest', findBlob, 'models'],
     ['POST', '/api/blobs/:digest', addBlob, 'models'],
+  ],
+}
 
+export const ollama = defineDialect(spec)
+
+/** The Ollama API with the routes of Ollama's cloud. Ollama's own server has them, too. */
+export const ollamaWithCloud = defineDialect({
+  ...spec,
+  routes: [
+    ...spec.routes,
     ['GET', '/api/status', status],
     ['POST', '/api/me', account],
     ['POST', '/api/signout', signOut],
