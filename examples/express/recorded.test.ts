@@ -30,7 +30,7 @@ afterAll(() => llm.close())
 
 test('the chat route answers', async () => {
   const { body } = await request(app)
-    .post('/v1/chat/completions')
+    .post('/llm/v1/chat/completions')
     .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
     .expect(200)
 

@@ -12,7 +12,7 @@ const users = [
 export function createApp(llm) {
   const app = express()
 
-  app.use(llmRouter(llm))
+  app.use('/llm', llmRouter(llm))
 
   app.get('/api/users', (_req, res) => {
     res.json(users)

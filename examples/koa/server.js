@@ -12,7 +12,7 @@ const users = [
 
 export function createApp(llm) {
   const app = new Koa()
-  const chat = llmRouter(llm)
+  const chat = llmRouter(llm).prefix('/llm')
   const api = new Router({ prefix: '/api' })
 
   api.get('/users', (ctx) => {

@@ -33,7 +33,7 @@ describe.each<[what: string, engine: Engine | undefined, hello: string]>([
 
   test('the chat route answers', async () => {
     const { body } = await request(app.getHttpServer())
-      .post('/v1/chat/completions')
+      .post('/llm/v1/chat/completions')
       .send({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], temperature: 0 })
       .expect(200)
 

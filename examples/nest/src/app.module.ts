@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common'
 import { UsersController } from './users.controller.ts'
 
 @Module({
-  imports: [LlmModule.forRoot()],
+  imports: [LlmModule.forRoot({ path: 'llm' })],
   controllers: [UsersController],
 })
 export class AppModule {}
