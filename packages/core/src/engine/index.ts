@@ -4,6 +4,7 @@ export { LlmError } from '../errors.ts'
 export type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 export type { Engine, EngineCall, LoadedModel } from './engine.ts'
 export {
+  type ContentEvent,
   type FinishReason,
   type GenerateEvent,
   type PromptToken,
