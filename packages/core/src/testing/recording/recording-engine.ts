@@ -8,8 +8,9 @@ import type { DetokenizeRequest, TokenizeRequest } from '../../engine/tokens.ts'
 import { LlmError, type LlmErrorCode } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import { checkKeys, describeValue } from '../../options/check.ts'
-import { type EngineMethod, type RecordedModel, readRecordingFile } from './recording-file.ts'
-import { type RecordedEngineCall, type RecordedOutcome, Recordings, toJson } from './recordings.ts'
+import type { EngineMethod, RecordedEngineCall } from './recorded-call.ts'
+import { type RecordedModel, readRecordingFile } from './recording-file.ts'
+import { type RecordedOutcome, Recordings, toJson } from './recordings.ts'
 
 const modes = ['replay', 'auto', 'record'] as const
 

@@ -2,21 +2,12 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { engineMethods } from './recorded-call.ts'
 
 const recordSchema = z.record(z.string(), z.unknown())
 
 const recordingSchema = z.strictObject({
-  method: z.enum([
-    'generate',
-    'countTokens',
-    'render',
-    'embed',
-    'rerank',
-    'tokenize',
-    'detokenize',
-    'load',
-    'unload',
-  ]),
+  method: z.enum(engineMethods),
   request: recordSchema,
   /** Events of `generate`. The `end` event has no timings. */
   events: z.array(z.looseObject({ type: z.string() })).optional(),
@@ -57,7 +48,6 @@ const fileSchema = z.strictObject({
   recordings: z.array(recordingSchema),
 })
 
-export type EngineMethod = Recording['method']
 export type Recording = z.output<typeof recordingSchema>
 export type RecordedModel = z.output<typeof modelSchema>
 export type RecordingFile = z.output<typeof fileSchema>

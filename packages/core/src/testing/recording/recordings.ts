@@ -4,15 +4,13 @@ import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { describeDifference, findDifferences, measureDistance } from './differences.ts'
+import type { RecordedEngineCall } from './recorded-call.ts'
 import {
   type RecordedModel,
   type Recording,
   type RecordingFile,
   writeRecordingFile,
 } from './recording-file.ts'
-
-/** A recorded call without its outcome. */
-export type RecordedEngineCall = Pick<Recording, 'method' | 'request'>
 
 /** The part of a recording that replays. */
 export type RecordedOutcome = Omit<Recording, 'method' | 'request'>
