@@ -74,7 +74,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
   const modelActions = admitTransfers(models, shutdown)
   const parts: ClientParts = {
-    ...{ pipeline, engine, models: modelActions, resolveDefaultModel },
+    ...{ pipeline, shutdown, engine, models: modelActions, resolveDefaultModel },
     batchesFor: (caller) => batches.clientFor(caller),
   }
   /** Creates the client for a call from the app, and validates the caller. */

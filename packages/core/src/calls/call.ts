@@ -94,7 +94,7 @@ export interface CallSettings extends UnaryCallOptions {
   readonly disconnect?: (() => void) | undefined
   /** Set for the calls of an item of a batch. */
   readonly batchItem?: BatchItemCall | undefined
-  /** Whether the call belongs to a request that was admitted before. @default false */
+  /** Whether the call belongs to work that was admitted before: a request to a route, or `llm.chat()`. @default false */
   readonly isAdmitted?: boolean | undefined
 }
 

@@ -13,6 +13,7 @@ import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest }
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
+import type { Shutdown } from './shutdown.ts'
 
 /** A request whose `model` is optional. The default is the model that `chat()` uses. */
 export type ModelOptional<Request extends { readonly model: string }> = Omit<Request, 'model'> &
@@ -72,8 +73,17 @@ export interface RouteClient extends LlmClient {
   admitRequest(kind: 'admin' | 'batch'): Promise<void>
 }
 
+/** Several answers that are one piece of work for a shutdown, such as a tool loop. */
+export interface AdmittedWork extends Pick<LlmClient, 'generate'> {
+  /** Aborts at the deadline of a shutdown. Its reason is an `LlmError`. */
+  readonly stopped: AbortSignal
+  /** Must be called at the end of the work, for which the shutdown waits. */
+  leave(): void
+}
+
 export interface ClientParts {
   readonly pipeline: CallPipeline
+  readonly shutdown: Pick<Shutdown, 'admit'>
   readonly engine: Engine
   readonly models: ModelActions
   readonly batchesFor: (caller: Caller | undefined) => BatchActions
@@ -124,11 +134,17 @@ export class CallerClient implements RouteClient {
     request: ModelOptional<GenerateRequest>,
     options: ClientCallOptions = {},
   ): Promise<Generation> {
-    const requests = [await this.#withModel<GenerateRequest>(request)]
-    return this.#parts.pipeline.generate(
-      this.#toSettings('generate', requests, options),
-      options.stream ?? false,
-    )
+    return this.#generate(request, options, this.#scope.isRequest)
+  }
+
+  /** Begins work whose later answers are admitted during a shutdown, too. Throws an `LlmError` `overloaded`. */
+  beginWork(): AdmittedWork {
+    const stopped = new AbortController()
+    const leave = this.#parts.shutdown.admit({ stop: (reason) => stopped.abort(reason) })
+    return {
+      ...{ stopped: stopped.signal, leave },
+      generate: (request, options = {}) => this.#generate(request, options, true),
+    }
   }
 
   async generateGroup(
@@ -240,6 +256,18 @@ export class CallerClient implements RouteClient {
       }),
     )
     return value
+  }
+
+  async #generate(
+    request: ModelOptional<GenerateRequest>,
+    options: ClientCallOptions,
+    isAdmitted: boolean | undefined,
+  ): Promise<Generation> {
+    const requests = [await this.#withModel<GenerateRequest>(request)]
+    return this.#parts.pipeline.generate(
+      { ...this.#toSettings('generate', requests, options), isAdmitted },
+      options.stream ?? false,
+    )
   }
 
   #toSettings<Request extends ModelRequest>(

@@ -70,7 +70,7 @@ export class CallPipeline {
   readonly #budget: OutputBudget
   /** Running calls. */
   readonly #runs = new WatchedSet<CallRun>()
-  /** Whether the app may begin calls. Calls of admitted requests begin until the pipeline is closed. */
+  /** Whether the app may begin calls. Calls of admitted work begin until the pipeline is closed. */
   #isAdmitting = true
   #isClosed = false
 
@@ -136,7 +136,7 @@ export class CallPipeline {
     }
   }
 
-  /** From now on, calls of the app get the `LlmError` `overloaded`, except for those of admitted requests. */
+  /** From now on, calls of the app get the `LlmError` `overloaded`, except for those of admitted work. */
   stopAdmitting(): void {
     this.#isAdmitting = false
   }

@@ -11,6 +11,7 @@ import type { Llm } from '../llm.ts'
 import type { LlmOptions } from '../options.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
 import { admitTransfers } from './admitted-transfers.ts'
+import type { ToolContext } from './chat/tools.ts'
 import { Shutdown } from './shutdown.ts'
 
 const models = emptyFolder()
@@ -29,6 +30,17 @@ async function start(options: LlmOptions = {}) {
   const llm = await createLlm({ engine, models, ...options })
   opened.push(llm)
   return { engine, llm, scripted }
+}
+
+/** An app whose model calls the tool `pay`, and answers to its result. */
+async function startToolLoop(): Promise<Llm> {
+  const engine = scriptedEngine(({ input }) =>
+    input.kind === 'chat' && input.messages.at(-1)?.role === 'tool'
+      ? 'done'
+      : [{ call: 'pay', arguments: {} }],
+  )
+  const { llm } = await start({ engine })
+  return llm
 }
 
 const errorOf = async (work: Promise<unknown>): Promise<LlmError> =>
@@ -158,6 +170,51 @@ describe('a drain', () => {
     await llm.close({ drain: 1 })
 
     expect((await embedding).message).toBe(cutShort)
+  })
+
+  test('lets a tool loop of llm.chat() end: its tools, and the answers to their results', async () => {
+    const llm = await startToolLoop()
+    let pay = (_result: string): void => {}
+    const paid = new Promise<string>((resolve) => {
+      pay = resolve
+    })
+    const execute = vi.fn(() => paid)
+    const loop = llm.chat('Pay.', { tools: { pay: { execute } } })
+    await vi.waitUntil(() => execute.mock.calls.length === 1)
+
+    const closed = llm.close({ drain: '1h' })
+    const refused = await errorOf(llm.chat('Again'))
+    pay('paid')
+
+    expect((await loop).text).toBe('done')
+    expect(refused.code).toBe('overloaded')
+    await closed
+  })
+
+  test('ends a tool loop at the deadline, and aborts its tools', async () => {
+    const llm = await startToolLoop()
+    let signal: AbortSignal | undefined
+    const execute = vi.fn((_args: unknown, context: ToolContext) => {
+      signal = context.signal
+      return new Promise<string>(() => {})
+    })
+    const loop = errorOf(llm.chat('Pay.', { tools: { pay: { execute } } }))
+    await vi.waitUntil(() => execute.mock.calls.length === 1)
+
+    await llm.close({ drain: 1 })
+
+    expect([(await loop).code, (await loop).message]).toEqual(['overloaded', cutShort])
+    expect(LlmError.from(signal?.reason).message).toBe(cutShort)
+  })
+
+  test('does not wait for a stream of llm.chat() whose reader has left', async () => {
+    const { engine, llm } = await start()
+    engine.allow(7)
+    for await (const _piece of llm.chat('Hi', { stream: true })) break
+
+    await llm.close({ drain: '1h' })
+
+    expect(llm.isClosing).toBe(true)
   })
 
   test('gives the running items of batches back at once', async () => {

@@ -19,8 +19,10 @@ export interface ShutdownParts {
   readonly close: (reason?: LlmError) => Promise<void>
 }
 
-/** A request to a route, or a transfer of a model. It is over when its response is sent. */
+/** A request to a route, a call of `llm.chat()` or a transfer of a model. */
 export interface OpenWork {
+  /** Called at the deadline, with the error of the work. */
+  readonly stop?: (reason: LlmError) => void
   /** Closes the connection of the client. */
   readonly disconnect?: () => void
 }
@@ -54,7 +56,7 @@ export class Shutdown {
   }
 
   /**
-   * Counts a request or a transfer until the returned function is called. Throws an `LlmError` `overloaded` if
+   * Counts the work until the returned function is called. Throws an `LlmError` `overloaded` if
    * the app admits nothing more.
    */
   admit(work: OpenWork): () => void {
@@ -92,6 +94,7 @@ export class Shutdown {
     await Promise.race([idle, this.#deadline.expired])
     pipeline.stop(reason)
     this.#ended.abort(reason)
+    for (const { stop } of this.#work) stop?.(reason)
     await withTimeout(idle, flushMs)
     for (const { disconnect } of this.#work) disconnect?.()
   }

@@ -212,4 +212,8 @@ export class ResultCollector {
   }
 }
 
-export const answerCancelled = (): DOMException => new DOMException('The answer was cancelled.', 'AbortError')
+/** @param cause the reason of the signal that has aborted @default none */
+export function answerCancelled(cause?: unknown): DOMException {
+  const error = new DOMException('The answer was cancelled.', 'AbortError')
+  return cause === undefined ? error : Object.defineProperty(error, 'cause', { value: cause })
+}

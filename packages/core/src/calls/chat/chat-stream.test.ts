@@ -108,6 +108,20 @@ test('an abort ends the items without an error, and the listener is removed', as
   expect(getEventListeners(controller.signal, 'abort')).toEqual([])
 })
 
+test('the AbortError has the reason of the signal as its cause', async () => {
+  const controller = new AbortController()
+  const timedOut = new DOMException('Too slow.', 'TimeoutError')
+  const during = new ChatStream(words, controller.signal)
+  await during.next()
+
+  controller.abort(timedOut)
+  await during.next()
+  const before = new ChatStream(words, controller.signal)
+
+  await expect(during.result).rejects.toMatchObject({ name: 'AbortError', cause: timedOut })
+  await expect(before.result).rejects.toMatchObject({ name: 'AbortError', cause: timedOut })
+})
+
 test('a stream that is never read does not listen to the signal', () => {
   const { signal } = new AbortController()
 

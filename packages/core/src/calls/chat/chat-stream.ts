@@ -12,7 +12,7 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
   readonly #items: AsyncGenerator<Item, Result>
   readonly #signal: AbortSignal | undefined
   readonly #controller = new AbortController()
-  readonly #onAbort = (): void => this.#controller.abort()
+  readonly #onAbort = (): void => this.#controller.abort(answerCancelled(this.#signal?.reason))
   /** Items that were pulled for `result`, and that the reader has not taken yet. */
   readonly #pulled: Pull<Item>[] = []
   readonly #result: Promise<Result>
@@ -35,7 +35,8 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
 
   /**
    * The whole answer. Reading it generates the answer to its end, even if nothing iterates over the stream. Rejects with
-   * an `AbortError` if the answer is cancelled, else with the error of the answer.
+   * an `AbortError` if the answer is cancelled, else with the error of the answer. The `cause` of an `AbortError` is the
+   * reason of the signal, such as a `TimeoutError`.
    */
   get result(): Promise<Result> {
     if (!this.#isDraining) {
@@ -56,14 +57,14 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
   async return(): Pull<Item> {
     // A generator alone would not stop before the pull that it waits for.
     this.#end()
-    this.#reject(answerCancelled())
+    this.#reject(this.#controller.signal.reason)
     await this.#items.return(undefined as never)
     return { value: undefined, done: true }
   }
 
   async #pull(): Pull<Item> {
     this.#start()
-    if (this.#controller.signal.aborted) this.#reject(answerCancelled())
+    if (this.#controller.signal.aborted) this.#reject(this.#controller.signal.reason)
     else {
       try {
         const next = await this.#items.next()
@@ -73,7 +74,7 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
       } catch (cause) {
         const isCancelled = this.#controller.signal.aborted
         this.#end()
-        this.#reject(isCancelled ? answerCancelled() : cause)
+        this.#reject(isCancelled ? this.#controller.signal.reason : cause)
         if (!isCancelled) throw cause
       }
     }
@@ -97,12 +98,12 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
     this.#hasStarted = true
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, this.#signal)
-    if (this.#signal.aborted) this.#controller.abort()
+    if (this.#signal.aborted) this.#onAbort()
     else this.#signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
   #end(): void {
     this.#signal?.removeEventListener('abort', this.#onAbort)
-    this.#controller.abort()
+    this.#controller.abort(answerCancelled())
   }
 }

@@ -1,6 +1,7 @@
 /** `llm.chat()`: text, structured output and tools in one call, without HTTP. */
+import { setMaxListeners } from 'node:events'
 import { isSignal } from '../check-fields.ts'
-import type { LlmClient } from '../client.ts'
+import type { CallerClient } from '../client.ts'
 import { type AnyChatOptions, type ChatOptions, prepareChat, type ToolParameters } from './chat-options.ts'
 import { ChatStream } from './chat-stream.ts'
 import type { ChatPrompt } from './messages.ts'
@@ -35,7 +36,7 @@ export type ChatAnswer<Schema, Parameters, Stream> = Stream extends true
  * @param omitted options that this method does not have
  */
 export function createChat(
-  clientFor: (options: Pick<ChatOptions, 'caller'>) => Pick<LlmClient, 'generate'>,
+  clientFor: (options: Pick<ChatOptions, 'caller'>) => Pick<CallerClient, 'beginWork'>,
   omitted: readonly string[] = [],
 ): Chat {
   const chat = (input: unknown, given: unknown = {}): unknown => {
@@ -44,15 +45,20 @@ export function createChat(
       async function* (signal) {
         const prepared = await prepareChat(input, given, omitted)
         const { endUser, stream = false } = prepared.options
-        const client = clientFor(prepared.options)
+        const work = clientFor(prepared.options).beginWork()
+        // A shutdown ends the answer that is being generated itself, so that its reader first gets what exists.
+        const ended = AbortSignal.any([signal, work.stopped])
+        setMaxListeners(0, ended)
         try {
           return yield* runSteps(
             prepared,
-            (request) => client.generate(request, { signal, stream, endUser }),
-            signal,
+            (request) => work.generate(request, { signal, stream, endUser }),
+            ended,
           )
         } catch (cause) {
           throw withOptionName(cause, prepared.tools)
+        } finally {
+          work.leave()
         }
       },
       isSignal(signal) ? signal : undefined,

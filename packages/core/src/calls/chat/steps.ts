@@ -30,7 +30,8 @@ type AnyPiece = string | ObjectPiece<unknown>
 type AnyResult = ChatResult & { readonly object?: unknown }
 
 /**
- * Yields the pieces of a stream, and returns the result. Throws an `AbortError` when `signal` aborts.
+ * Yields the pieces of a stream, and returns the result. Throws the reason of `signal` when it aborts during a tool call
+ * or between two answers.
  *
  * @param generate starts one answer
  */
@@ -47,7 +48,7 @@ export async function* runSteps(
   const steps: ChatStep[] = []
   const added: ChatMessage[] = []
   for (;;) {
-    if (signal.aborted) throw answerCancelled()
+    signal.throwIfAborted()
     const answer = yield* readAnswer(await generate(toRequest(chat, prompt, steps.length)), chat)
     const calls = (answer.toolCalls ?? []).map(parseToolCall)
     prompt.push(toEngineAnswer(answer))

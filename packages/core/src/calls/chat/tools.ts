@@ -1,6 +1,4 @@
 /** The tools of `llm.chat()`: their definitions for the model, and their execution. */
-
-import { answerCancelled } from '../../engine/events.ts'
 import type { Tool } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { raceAbort } from '../../util/abort.ts'
@@ -37,7 +35,7 @@ export type ToolArguments<Parameters> = Parameters extends StandardSchema
 export type ToolOutput = string | number | boolean | object | null
 
 export interface ToolContext {
-  /** Aborts when the call of `llm.chat()` is cancelled. */
+  /** Aborts when the call of `llm.chat()` is cancelled, and at the deadline of `llm.close({ drain })`. */
   readonly signal: AbortSignal
   readonly toolCallId: string
   /** The conversation up to the message with this call. */
@@ -97,8 +95,8 @@ async function resolveTool(name: string, value: unknown): Promise<ResolvedTool> 
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
 
 /**
- * Runs the calls of one answer at the same time, except those of tools without `execute`. Throws an `AbortError` as
- * soon as the signal aborts, even if a tool runs on.
+ * Runs the calls of one answer at the same time, except those of tools without `execute`. Throws the signal's reason as
+ * soon as it aborts, even if a tool runs on.
  *
  * @param messages the conversation up to the message with the calls
  */
@@ -113,11 +111,7 @@ export async function runToolCalls(
     if (tool && !tool.execute) return []
     return runCall(call, tool, [...tools.keys()], { signal, toolCallId: call.id, messages })
   })
-  try {
-    return (await raceAbort(Promise.all(results), signal)).flat()
-  } catch (cause) {
-    throw signal.aborted ? answerCancelled() : cause
-  }
+  return (await raceAbort(Promise.all(results), signal)).flat()
 }
 
 /** Rejects only if the tool returns a value that JSON cannot represent, which no model can correct. */
