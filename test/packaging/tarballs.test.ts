@@ -212,7 +212,7 @@ describe.each(nests)('packed packages with Nest %s', (line) => {
       whole: 'Hello there.',
       streamed: ['Hello', ' there.'],
       refused: [401, 'Say who you are.'],
-      wrongMethod: 404,
+      wrongMethod: 405,
       injected: [expect.objectContaining({ name: 'any' })],
     })
     expect(stderr).toBe('')
