@@ -43,6 +43,7 @@ test('paths are relative to the file', async () => {
     ],
     database: '../data/app.db',
     batches: { database: 'batches.db' },
+    store: { credentials: 'auth.json', prune: true },
     local: { runtimeDir: 'run', modelProcessPath: './main.js', threads: 1 },
   }
 
@@ -58,6 +59,7 @@ test('paths are relative to the file', async () => {
     ],
     database: join(folder, 'data/app.db'),
     batches: { database: join(etc, 'batches.db') },
+    store: { credentials: join(etc, 'auth.json'), prune: true },
     local: { runtimeDir: join(etc, 'run'), modelProcessPath: join(etc, 'main.js'), threads: 1 },
   })
 })

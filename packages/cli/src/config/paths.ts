@@ -16,7 +16,7 @@ export function resolvePaths(options: LlmOptions, folder: string): LlmOptions {
           ),
         }
       : path(given)
-  const { models, database, batches, local } = options
+  const { models, database, batches, local, store } = options
   return {
     ...options,
     ...(models !== undefined && {
@@ -24,6 +24,7 @@ export function resolvePaths(options: LlmOptions, folder: string): LlmOptions {
     }),
     ...(database !== undefined && { database: path(database) }),
     ...(isObject(batches) && { batches: { ...batches, database: path(batches.database) } }),
+    ...(isObject(store) && { store: { ...store, credentials: path(store.credentials) } }),
     ...(isObject(local) && {
       local: {
         ...local,
