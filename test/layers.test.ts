@@ -27,19 +27,19 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'template/go-template': { values: ['engine'], types: ['template'] },
   grammar: { values: ['errors', 'util'] },
   models: { values: ['errors', 'http', 'engine', 'template/go-template', 'util'] },
-  storage: { values: ['errors'] },
+  storage: { values: ['errors', 'util'] },
   limits: { values: ['errors', 'options/check', 'units', 'storage', 'util'] },
   logger: { types: ['errors'] },
   'options/check': {},
   'options/timeout': { values: ['options/check', 'units'] },
   options: {
-    values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts'],
+    values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts', 'util'],
     types: ['accounts', 'calls', 'engine', 'logger', 'storage'],
   },
   'engine/local': {
     values: ['errors', 'engine', 'engine/local/ipc', 'engine/local/supervisor', 'models', 'util'],
   },
-  'engine/local/ipc': { values: ['errors', 'engine'] },
+  'engine/local/ipc': { values: ['errors', 'engine', 'util'] },
   'engine/local/supervisor': {
     values: ['errors', 'engine', 'engine/local', 'engine/local/ipc', 'util'],
     types: ['models'],

@@ -289,7 +289,7 @@ async function openModels(
 ): Promise<ModelStore> {
   const sources = paths.map(toSource)
   if (isGiven) await Promise.all(sources.map(expectSource))
-  const builtIn = await findBuiltInModel()
+  const builtIn = findBuiltInModel()
   return new ModelStore([...sources, ...(builtIn ? [builtIn] : [])], store)
 }
 

@@ -32,7 +32,7 @@ test('without options and environment variables, all defaults apply', () => {
       keepAlive: 300_000,
       environment: [],
       reloadCooldown: 5_000,
-      modelProcessPath: join(import.meta.dirname, 'engine/local/model-process/main.js'),
+      modelProcessPath: expect.stringMatching(/dist.engine.local.model-process.main\.js$/),
     },
     engine: undefined,
     access: { auth: undefined, origins: undefined, scopes: undefined },

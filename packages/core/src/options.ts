@@ -2,8 +2,9 @@
  * All options of `createLlm`. Larger groups of options are in `options/`. No other code reads settings from
  * environment variables.
  */
+import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type AccessOptions, checkAccessOptions } from './accounts/auth/access.ts'
 import type { Tiers } from './accounts/auth/caller.ts'
@@ -34,6 +35,7 @@ import {
 import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
 import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
+import { findPackageFile } from './util/package-file.ts'
 
 export interface LlmOptions extends AccessOptions, QueueingOptions {
   /**
@@ -192,9 +194,7 @@ export function resolveOptions(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
   )
-  // The path from this file to the entry file of the model process is the same in the published package.
-  const modelProcess = fileURLToPath(new URL('./engine/local/model-process/main.js', import.meta.url))
-  const local = resolveLocalOptions(options.local, environment, modelProcess)
+  const local = resolveLocalOptions(options.local, environment, findModelProcess())
   const database = resolveDatabase(options, models)
   const modelSettings = resolveModelSettings(options.modelSettings, local.maxContextSize)
   const isLocal = options.engine === undefined || typeof options.engine === 'function'
@@ -277,4 +277,16 @@ function resolveDatabase(
   throw new TypeError(
     "Expected the option `database`: `auth: 'keys'` and `prices` need one, and `models` has no folder for it",
   )
+}
+
+/**
+ * Returns the entry file of the model process. The path from this file is the same in the published package. In a
+ * bundle, there is no such file, and the installed package has it.
+ */
+function findModelProcess(): string {
+  const entryPoint = '@modelmount/core/model-process'
+  // Not `new URL(path, import.meta.url)`, for which webpack would copy the file without those that it imports.
+  const beside =
+    import.meta.url && join(dirname(fileURLToPath(import.meta.url)), 'engine/local/model-process/main.js')
+  return beside && existsSync(beside) ? beside : (findPackageFile(entryPoint) ?? entryPoint)
 }

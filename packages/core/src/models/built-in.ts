@@ -1,12 +1,9 @@
 /** Finds the built-in model, which comes with an optional package. */
+import { findPackageFile } from '../util/package-file.ts'
 import type { ModelSource } from './ollama-store/standalone-files.ts'
 
-export async function findBuiltInModel(): Promise<ModelSource | undefined> {
-  try {
-    const { modelPath } = await import('@modelmount/tiny-model')
-    return { path: modelPath, builtInName: 'tiny' }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined
-    throw error
-  }
+/** Finds the file of the package by its name: a bundle would contain the code of the package, but not the file. */
+export function findBuiltInModel(): ModelSource | undefined {
+  const path = findPackageFile('@modelmount/tiny-model/tiny-chat.gguf')
+  return path === undefined ? undefined : { path, builtInName: 'tiny' }
 }

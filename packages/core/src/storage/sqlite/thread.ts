@@ -1,6 +1,6 @@
 /** One connection to SQLite in a thread, so that a long statement does not block the app. */
-import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
+import { findPackageFile } from '../../util/package-file.ts'
 import type { SqlValue } from '../database.ts'
 import type { SqlRow } from './connection.ts'
 import { FilesChanged, ThreadEnded } from './failures.ts'
@@ -155,15 +155,12 @@ class WorkerChannel {
 }
 
 function findWorkerFile(): string {
-  try {
-    // By the name of the package, because this module may be part of a bundle in another folder.
-    return createRequire(import.meta.url).resolve('@modelmount/core/sqlite-worker')
-  } catch (cause) {
-    throw new Error(
-      'Cannot find @modelmount/core/sqlite-worker, in which SQLite runs. A bundler must leave @modelmount/core in node_modules.',
-      { cause },
-    )
-  }
+  // By the name of the package, because this module may be part of a bundle in another folder.
+  const file = findPackageFile('@modelmount/core/sqlite-worker')
+  if (file) return file
+  throw new Error(
+    'Cannot find @modelmount/core/sqlite-worker, in which SQLite runs. Install @modelmount/core beside the bundle.',
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
+import { resolveFrom } from '../../../util/package-file.ts'
 
 const libraryName = 'node-llama-cpp'
 
@@ -11,7 +11,7 @@ const libraryName = 'node-llama-cpp'
  */
 export function readLibraryVersion(processFile: string): string {
   try {
-    let folder = dirname(createRequire(resolve(processFile)).resolve(libraryName))
+    let folder = dirname(resolveFrom(resolve(processFile), libraryName))
     for (; folder !== dirname(folder); folder = dirname(folder)) {
       const { name, version } = readManifest(folder)
       if (name === libraryName) return String(version)
