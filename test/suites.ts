@@ -29,6 +29,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/ai-sdk/version-7.test.ts': ['.ci/run', 'installs the AI SDK and Node 22 from a registry'],
   'test/shutdown/drained-streams.test.ts': ['.ci/run', 'seconds of draining on each mount'],
+  'test/tools/*.test.ts': ['.ci/run', 'installs bundlers, runners, Jest and Hono from a registry, a sample'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',
@@ -170,6 +171,7 @@ interface LongSuite {
     | 'batches-in-postgres'
     | 'random'
     | 'storms'
+    | 'tools'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -256,6 +258,14 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   },
   'test/long/storm.test.ts': { part: 'storms', tries: 'twenty tenants of mixed behaviour for ten minutes' },
   'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
+  'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
+  'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },
+  'test/tools/jest.test.ts': { part: 'tools', tries: 'Jest on Node 20, 22 and 24', sample: 'on Node 20' },
+  'test/tools/runners.test.ts': {
+    part: 'tools',
+    tries: 'node --watch, tsx watch and PM2',
+    sample: 'node --watch',
+  },
 }
 
 /** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
