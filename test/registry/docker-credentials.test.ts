@@ -4,7 +4,7 @@ import { createPrivateKey, randomUUID, sign, X509Certificate } from 'node:crypto
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createLlm, type StoreOptions } from '@modelmount/core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type DockerRegistry, hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { type Listening, listen } from '../support/listen.ts'
@@ -100,6 +100,9 @@ describe.runIf(hasDockerRegistry || process.env.CI)('with a token server', () =>
       `auth: { token: { realm: '${realm}', service: models, issuer: tests, rootcertbundle: '${certificateFile}' } }\n`,
     )
   })
+  afterEach(() => {
+    requests.length = 0
+  })
   afterAll(() => Promise.all([tokenServer.close(), registry.close()]))
 
   test('a model is pushed and pulled with tokens, for which the password is exchanged', async () => {
@@ -109,8 +112,9 @@ describe.runIf(hasDockerRegistry || process.env.CI)('with a token server', () =>
 
     expect(transferred).toEqual(['success', 'success', 'You are Bob.'])
     expect(new Set(requests.map(({ authorization }) => authorization))).toEqual(new Set([basic]))
-    expect(requests.flatMap(({ scopes }) => scopes)).toContain('repository:team/bob:pull,push')
-    requests.length = 0
+    // The registry names the actions in any order.
+    const scopes = requests.flatMap(({ scopes }) => scopes)
+    expect(scopes.some((scope) => /^repository:team\/bob:(pull,push|push,pull)$/.test(scope))).toBe(true)
   })
 
   test('a token server at a private address that the app does not list gets no request', async () => {
