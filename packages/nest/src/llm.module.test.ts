@@ -32,7 +32,7 @@ import request from 'supertest'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { emptyFolder } from '../../../test/support/empty-folder.ts'
 import { until } from '../../../test/support/processes.ts'
-import { InjectLlm, LLM, LlmModule, type LlmRequest } from './index.ts'
+import { InjectLlm, LLM, LlmModule, type LlmModuleOptions, type LlmRequest } from './index.ts'
 
 const models = emptyFolder()
 const engine = scriptedEngine('Hello there.')
@@ -171,6 +171,28 @@ describe('injection', () => {
 
     expect(body.choices[0].message.content).toBe('From the test.')
   })
+})
+
+test.each<[how: string, module: (options: () => LlmModuleOptions) => DynamicModule]>([
+  ['forRoot', () => LlmModule.forRoot({ models: '/missing', local: { threads: 0 } })],
+  ['forRootAsync', (useFactory) => LlmModule.forRootAsync({ useFactory })],
+])('a test that overrides the Llm runs no factory of %s, and closes its Llm itself', async (_how, module) => {
+  const useFactory = vi.fn(() => ({ models: '/missing', local: { threads: 0 } }))
+  const fake = await createLlm({ engine: scriptedEngine('From the test.'), models })
+  const close = vi.spyOn(fake, 'close')
+  const compiled = await Test.createTestingModule({ imports: [module(useFactory)] })
+    .overrideProvider(LLM)
+    .useValue(fake)
+    .compile()
+  const app = compiled.createNestApplication({ logger: false })
+  await app.init()
+
+  const { body } = await request(app.getHttpServer()).post(chat).send(hello)
+  await app.close()
+
+  expect(body.choices[0].message.content).toBe('From the test.')
+  expect(useFactory).not.toHaveBeenCalled()
+  expect(close).not.toHaveBeenCalled()
 })
 
 test('an LlmError in a controller of the app is answered with its status and message', async () => {
@@ -663,7 +685,7 @@ describe('streams', () => {
 test('an app on Fastify does not start', () => {
   const host = Object.assign(new HttpAdapterHost(), { httpAdapter: { getType: () => 'fastify' } })
 
-  expect(() => new LlmModule({} as Llm, {}, host as never)).toThrow('@nestjs/platform-express')
+  expect(() => new LlmModule({}, {} as Llm, host as never)).toThrow('@nestjs/platform-express')
 })
 
 interface Served {

@@ -5,9 +5,11 @@ import {
   type BeforeApplicationShutdown,
   ConfigurableModuleBuilder,
   type DynamicModule,
+  type FactoryProvider,
   Inject,
   Module,
   type OnApplicationShutdown,
+  type Provider,
 } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
 import { controllersFor, type LlmRouteOptions } from './llm.controller.ts'
@@ -49,6 +51,13 @@ const extras: object = {
 } satisfies Record<keyof LlmModuleExtras, undefined>
 
 const OPTIONS = Symbol('LlmModuleOptions')
+const CREATED = Symbol('CreatedLlm')
+
+/** The `Llm` that the module has created and closes. Empty if the app or a test provides another one. */
+interface Created {
+  llm?: Llm
+  shutdown?: CloseOptions | undefined
+}
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptions>({
   optionsInjectionToken: OPTIONS,
@@ -59,22 +68,43 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
     global: isGlobal,
     controllers: controllersFor(routeOptions),
     providers: [
-      ...(definition.providers ?? []),
-      {
-        provide: LLM,
-        inject: [OPTIONS],
-        useFactory: async ({ llm: given, shutdown, ...options }: LlmModuleOptions): Promise<Llm> => {
-          resolveCloseOptions(shutdown) // An invalid option fails now instead of at the end.
-          const llm = given ?? (await createLlm(options))
-          checkAuthenticate(llm, routeOptions.authenticate)
-          if (routeOptions.adminPath !== undefined) checkAdmin(llm)
-          return llm
-        },
-      },
+      // Each app that imports this module gets its own object.
+      { provide: CREATED, useFactory: (): Created => ({}) },
+      ...(definition.providers ?? []).map((provider) => toLlmProvider(provider, routeOptions)),
     ],
     exports: [LLM],
   }))
   .build()
+
+/**
+ * Replaces the provider of the options by the one of the `Llm`. With a provider for each, a test that overrides
+ * `LLM` would still run the app's factory of the options.
+ */
+function toLlmProvider(provider: Provider, routeOptions: LlmRouteOptions): Provider {
+  if (!('provide' in provider) || provider.provide !== OPTIONS) return provider
+  const open = async (created: Created, given: LlmModuleOptions): Promise<Llm> => {
+    const { llm: existing, shutdown, ...options } = given
+    resolveCloseOptions(shutdown) // An invalid option fails now instead of at the end.
+    const llm = existing ?? (await createLlm(options))
+    if (!existing) Object.assign(created, { llm, shutdown })
+    checkAuthenticate(llm, routeOptions.authenticate)
+    if (routeOptions.adminPath !== undefined) checkAdmin(llm)
+    return llm
+  }
+  if ('useValue' in provider)
+    return {
+      provide: LLM,
+      inject: [CREATED],
+      useFactory: (created: Created) => open(created, provider.useValue),
+    }
+  const { useFactory, inject = [] } = provider as FactoryProvider<LlmModuleOptions>
+  return {
+    provide: LLM,
+    inject: [CREATED, ...inject],
+    useFactory: async (created: Created, ...injected: readonly unknown[]) =>
+      open(created, await useFactory(...injected)),
+  }
+}
 
 /**
  * Add this to the `imports` of the app's module. Nest's own body parser stops at 100 kB, which is too small
@@ -86,20 +116,21 @@ export class LlmModule
   extends ConfigurableModuleClass
   implements BeforeApplicationShutdown, OnApplicationShutdown
 {
-  readonly #close: (options?: CloseOptions) => Promise<void>
-  readonly #shutdown: CloseOptions | undefined
+  readonly #created: Created
 
   constructor(
-    @Inject(LLM) llm: Llm,
-    @Inject(OPTIONS) options: LlmModuleOptions,
+    @Inject(CREATED) created: Created,
+    // Creates the `Llm` before the routes are mounted, also in an app that injects it nowhere.
+    @Inject(LLM) _llm: Llm,
     @Inject(HttpAdapterHost) { httpAdapter }: HttpAdapterHost,
   ) {
     super()
     // An application context without HTTP has no `httpAdapter`.
     if (httpAdapter?.getType() === 'fastify')
-      throw new TypeError('Expected an app on @nestjs/platform-express, got one on fastify')
-    this.#close = options.llm ? async () => {} : (how) => llm.close(how)
-    this.#shutdown = options.shutdown
+      throw new TypeError(
+        'Expected an app on @nestjs/platform-express, got one on fastify: mount the routes with `app.register(llmPlugin, { llm })` of @modelmount/fastify instead of this module',
+      )
+    this.#created = created
   }
 
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {
@@ -109,11 +140,12 @@ export class LlmModule
 
   /** Runs before Nest closes the server, which waits for running responses. */
   async beforeApplicationShutdown(): Promise<void> {
-    if (this.#shutdown) await this.#close(this.#shutdown)
+    const { llm, shutdown } = this.#created
+    if (shutdown) await llm?.close(shutdown)
   }
 
   /** Runs as the last hook of Nest, when the server is closed and all responses are over. */
   async onApplicationShutdown(): Promise<void> {
-    await this.#close()
+    await this.#created.llm?.close()
   }
 }
