@@ -276,6 +276,29 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(nobody.body.error).toMatchObject({ type: 'invalid_request_error', code: 'invalid_api_key' })
     })
 
+    test('a guard in front names no caller, and the 401 says what to write instead', async () => {
+      const requireUser: RequestHandler = (req, _res, next) => {
+        Object.assign(req, { user: { id: 'ada' } })
+        next()
+      }
+      const hosted = await createLlm({ engine, models, auth: 'host' })
+      const withUser = { authenticate: (req: object) => ('user' in req ? (req.user as Caller) : undefined) }
+      const guarded = express().use(requireUser, llmRouter(llm))
+      const complete = express().use(requireUser, llmRouter(hosted, withUser))
+
+      const [refused, answered] = await Promise.all(
+        [guarded, complete].map((app) =>
+          request(app).get('/v1/models').set('x-forwarded-for', '203.0.113.7'),
+        ),
+      )
+
+      expect(refused?.status).toBe(401)
+      expect(refused?.body.error.message).toContain(
+        "write createLlm({ auth: 'host' }), and as an option of the mounted routes `authenticate: (req) => req.user && { id: req.user.id }`. A login or a guard in front of the routes does not count without it.",
+      )
+      expect(answered?.status).toBe(200)
+    })
+
     test('with auth: host, a missing authenticate option throws at mounting', async () => {
       const hosted = await createLlm({ engine, models, auth: 'host' })
 
