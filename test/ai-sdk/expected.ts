@@ -142,7 +142,7 @@ export const expectedScripted = (version: 6 | 7): Readonly<Record<string, unknow
   'a rate limit is an APICallError that the SDK may retry, a spending limit is none': {
     limited: {
       name: 'AI_APICallError',
-      message: 'This request would exceed the limit of 1 requests per minute. Try again in 60 s.',
+      message: 'This request would exceed the limit of 1 request per minute. Try again in 60 s.',
       statusCode: 429,
       isRetryable: true,
       responseHeaders: { 'retry-after': '60', 'retry-after-ms': expect.stringMatching(/^5\d{4}$/) },

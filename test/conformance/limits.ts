@@ -208,7 +208,7 @@ const tooManyAtOnce =
       // The end of the running request is unknown, so the wait is a fixed second.
       expect([headers.get('retry-after'), headers.get('retry-after-ms')]).toEqual(['1', '1000'])
       expect(headers.get(dialect.headers('requests').remaining)).toBe('59')
-      const text = /limit of 1 requests at the same time/
+      const text = /limit of 1 request at the same time/
       expect(await response.json()).toEqual(dialect.refused('concurrent', expect.stringMatching(text)))
       expect(response.status).toBe(429)
     }

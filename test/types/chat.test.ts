@@ -1,5 +1,12 @@
 /** Types of in-process calls, which `npm run types` checks. Nothing runs: the calls are in functions that no test calls. */
-import { type CallerLlm, type ChatOptions, type ChatResult, jsonSchema, type Llm } from '@modelmount/core'
+import {
+  type CallerLlm,
+  type ChatOptions,
+  type ChatResult,
+  jsonSchema,
+  type Llm,
+  tool,
+} from '@modelmount/core'
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
@@ -192,6 +199,20 @@ test('wrong schemas do not compile', () => {
   ]
 
   expectTypeOf(wrong).toBeFunction()
+})
+
+test('tool() gives the arguments of a tool in a variable their types', () => {
+  const weather = tool({
+    parameters: z.object({ city: z.string() }),
+    execute: ({ city }) => {
+      expectTypeOf(city).toEqualTypeOf<string>()
+      return { city }
+    },
+  })
+  const now = tool({ execute: () => 'noon' })
+  const ask = async () => await llm.chat('Rome?', { tools: { weather, now }, toolChoice: { tool: 'now' } })
+
+  expectTypeOf(ask).returns.resolves.toEqualTypeOf<ChatResult>()
 })
 
 test('wrong tools do not compile', () => {

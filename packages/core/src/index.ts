@@ -18,7 +18,7 @@ export type { ChatMessage, ChatPrompt, ChatToolCall, ToolMessage } from './calls
 export { jsonSchema, type OutputSchema, type PartialObject } from './calls/chat/output-schema.ts'
 export type { ChatResult, ChatStep, ObjectPiece, ObjectResult } from './calls/chat/result.ts'
 export type { StandardSchema } from './calls/chat/standard-schema.ts'
-export type { ChatTool, ToolContext } from './calls/chat/tools.ts'
+export { type ChatTool, type ToolContext, tool } from './calls/chat/tools.ts'
 export type { Generation } from './calls/generation.ts'
 export type { InterceptedCall, Interceptor } from './calls/interceptor.ts'
 export { createLlm } from './create-llm.ts'

@@ -243,7 +243,7 @@ describe('limits', () => {
     const ofCaller = await errorOf(chat('u5'))
 
     expect(refusal.code).toBe('rate_limit')
-    expect(refusal.message).toContain('limit of 1 requests per minute per end user.')
+    expect(refusal.message).toContain('limit of 1 request per minute per end user.')
     expect(refusal.details.retryAfterMs).toBeGreaterThan(59_000)
     expect(refusal.details.limits).toMatchObject([{ name: 'requests', limit: 1, remaining: 0 }])
     expect(ofCaller.message).toContain('limit of 4 requests per minute.')
@@ -262,7 +262,7 @@ describe('limits', () => {
     engine.allow(10)
     await first[Symbol.asyncIterator]().return?.()
 
-    expect(refusal.message).toContain('1 requests at the same time for calls without an end user.')
+    expect(refusal.message).toContain('1 request at the same time for calls without an end user.')
     await read(llm, caller)
   })
 

@@ -65,7 +65,7 @@ test('a subject is remembered for its window, and no longer', async () => {
     await limiter.reserve([{ id: `hour ${hour}` }], one)
   }
 
-  await expect(limiter.reserve([daily('7')], one)).rejects.toThrow('1 requests per day')
+  await expect(limiter.reserve([daily('7')], one)).rejects.toThrow('1 request per day')
   expect(limiter.size).toBeLessThanOrEqual(1_002)
   for (const id of ['a', 'b']) {
     clock.now += 86_400_000
@@ -86,7 +86,7 @@ test('rejected calls and status queries store nothing for new subjects', async (
   const before = limiter.size
 
   for (let index = 0; index < 100; index++) {
-    await expect(limiter.reserve([key, endUser(index)], one)).rejects.toThrow('1 requests per minute.')
+    await expect(limiter.reserve([key, endUser(index)], one)).rejects.toThrow('1 request per minute.')
     await limiter.status([endUser(index)])
   }
 

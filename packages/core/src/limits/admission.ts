@@ -43,13 +43,15 @@ export function findRefusal(
   }
   if (worst && (!fullest || longestMs >= freeInMs)) {
     const { limit, name, windowMs, label } = worst
-    const text = withLabel(`${limit} ${name} per ${formatWindow(windowMs)}`, label)
+    const text = withLabel(`${countOf(limit, name)} per ${formatWindow(windowMs)}`, label)
     return limitExceeded(text, longestMs, charges, name)
   }
   if (!fullest) return undefined
-  const text = withLabel(`${fullest.limit} requests at the same time`, fullest.label)
+  const text = withLabel(`${countOf(fullest.limit, 'requests')} at the same time`, fullest.label)
   return limitExceeded(text, freeInMs, charges)
 }
+
+const countOf = (count: number, name: string): string => `${count} ${count === 1 ? name.slice(0, -1) : name}`
 
 const withLabel = (limit: string, label: string | undefined): string =>
   label === undefined ? limit : `${limit} ${label}`

@@ -251,7 +251,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     const many = await refusalOf(limiter.reserve(subjects, { requests: 60, tokens: 0 }))
 
     expect(now).toMatchObject({
-      message: 'This request would exceed the limit of 1 requests at the same time. Try again in 1 s.',
+      message: 'This request would exceed the limit of 1 request at the same time. Try again in 1 s.',
       details: { retryAfterMs: 1_000, limits: [{ name: 'requests', remaining: 0 }] },
     })
     expect(many.details).toMatchObject({ retryAfterMs: 6_000, exceeded: 'requests' })
@@ -372,8 +372,8 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
     const perMinute = await refusalOf(limiter.reserve(labelled({ requestsPerMinute: 1 }), one))
     const concurrent = await refusalOf(limiter.reserve(labelled({ concurrent: 1 }), one))
 
-    expect(perMinute.message).toContain('limit of 1 requests per minute per end user.')
-    expect(concurrent.message).toContain('limit of 1 requests at the same time per end user.')
+    expect(perMinute.message).toContain('limit of 1 request per minute per end user.')
+    expect(concurrent.message).toContain('limit of 1 request at the same time per end user.')
   })
 
   test('the error names the window in words', async () => {
@@ -387,7 +387,7 @@ describe.each(stores())('limits in $name', ({ limiter: make }) => {
       const subject = { id: words, limits: { limit: 1, windowMs } }
       await limiter.reserve([subject], one)
       const { message } = await refusalOf(limiter.reserve([subject], one))
-      expect(message).toContain(`limit of 1 requests per ${words}.`)
+      expect(message).toContain(`limit of 1 request per ${words}.`)
     }
   })
 

@@ -74,7 +74,7 @@ describe('the rate limit key', () => {
     await admit({})
     const { headers, refusal } = (await admit({})) as { headers: object; refusal?: LlmError }
 
-    expect(refusal?.message).toContain('limit of 1 tokens per day per project.')
+    expect(refusal?.message).toContain('limit of 1 token per day per project.')
     expect(headers).toMatchObject({ 'retry-after': '86400', 'x-should-retry': 'false' })
   })
 

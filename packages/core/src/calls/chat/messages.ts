@@ -43,10 +43,9 @@ export interface ChatToolCall {
 /** Throws an `LlmError` `invalid_request` that names the message and the field. */
 export function parsePrompt(input: unknown): readonly ChatMessage[] {
   if (typeof input === 'string') return [{ role: 'user', content: input }]
-  if (!Array.isArray(input)) throw expected('messages', 'a string or a list of messages', input)
-  if (input.length === 0)
-    throw invalidRequest('messages: expected at least one message.', { param: 'messages' })
-  const messages = input.map((message, index) => parseMessage(message, `messages[${index}]`))
+  if (!Array.isArray(input)) throw expected('input', 'a string or a list of messages', input)
+  if (input.length === 0) throw invalidRequest('input: expected at least one message.', { param: 'input' })
+  const messages = input.map((message, index) => parseMessage(message, `input[${index}]`))
   checkToolResults(messages)
   return messages
 }
@@ -103,16 +102,16 @@ function checkToolResults(messages: readonly ChatMessage[]): void {
     if (message?.role === 'tool') {
       if (!open.delete(message.toolCallId))
         throw invalidRequest(
-          `messages[${index}].toolCallId: the assistant message before has no open call with this id.`,
-          { param: `messages[${index}].toolCallId`, issue: 'value' },
+          `input[${index}].toolCallId: the assistant message before has no open call with this id.`,
+          { param: `input[${index}].toolCallId`, issue: 'value' },
         )
       continue
     }
     const [missing] = open
     if (missing !== undefined)
       throw invalidRequest(
-        `messages[${index}]: expected a message { role: 'tool', toolCallId: '${missing}', content } for each tool call.`,
-        { param: `messages[${index}]`, issue: 'missing' },
+        `input[${index}]: expected a message { role: 'tool', toolCallId: '${missing}', content } for each tool call.`,
+        { param: `input[${index}]`, issue: 'missing' },
       )
     open = new Set(message?.role === 'assistant' ? message.toolCalls?.map(({ id }) => id) : [])
   }

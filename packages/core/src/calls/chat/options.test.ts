@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { createLlm } from '../../create-llm.ts'
 import { scriptedEngine } from '../../testing/scripted-engine.ts'
 import { ChatStream } from './chat-stream.ts'
@@ -43,6 +44,10 @@ test.each<[unknown, string]>([
     { tools: { now: { parameters: true } } },
     'tools.now.parameters: expected the schema of an object, got true.',
   ],
+  [
+    { tools: { now: { parameters: z.string() } } },
+    "tools.now.parameters: expected the schema of an object, got 'string'.",
+  ],
   [{ toolChoice: 'required' }, "toolChoice: 'required' needs the option tools."],
   [{ toolChoice: 'any' }, "toolChoice: expected 'auto', 'none', 'required' or { tool: name }, got 'any'."],
   [{ toolChoice: { tool: 'now' } }, "toolChoice.tool: expected the name of one of the tools, got 'now'."],
@@ -56,36 +61,36 @@ test.each<[unknown, string]>([
 const call = { id: 'a', name: 'now', arguments: {} }
 
 test.each<[unknown, string]>([
-  [5, 'messages: expected a string or a list of messages, got 5.'],
-  [undefined, 'messages: expected a string or a list of messages, got nothing.'],
-  [[], 'messages: expected at least one message.'],
-  [['Hi'], "messages[0]: expected a message, such as { role, content }, got 'Hi'."],
+  [5, 'input: expected a string or a list of messages, got 5.'],
+  [undefined, 'input: expected a string or a list of messages, got nothing.'],
+  [[], 'input: expected at least one message.'],
+  [['Hi'], "input[0]: expected a message, such as { role, content }, got 'Hi'."],
   [
     [{ role: 'bot', content: 'Hi' }],
-    "messages[0].role: expected 'system', 'user', 'assistant' or 'tool', got 'bot'.",
+    "input[0].role: expected 'system', 'user', 'assistant' or 'tool', got 'bot'.",
   ],
-  [[{ role: 'user' }], 'messages[0].content: expected a string, got nothing.'],
-  [[{ role: 'user', content: [{ type: 'text' }] }], 'messages[0].content: expected a string, got a list.'],
-  [[{ role: 'user', content: 'Hi', name: 'Ada' }], 'messages[0].name: unknown field.'],
-  [[{ role: 'assistant', tool_calls: [] }], 'messages[0].tool_calls: unknown field. Did you mean toolCalls?'],
+  [[{ role: 'user' }], 'input[0].content: expected a string, got nothing.'],
+  [[{ role: 'user', content: [{ type: 'text' }] }], 'input[0].content: expected a string, got a list.'],
+  [[{ role: 'user', content: 'Hi', name: 'Ada' }], 'input[0].name: unknown field.'],
+  [[{ role: 'assistant', tool_calls: [] }], 'input[0].tool_calls: unknown field. Did you mean toolCalls?'],
   [
     [{ role: 'assistant', toolCalls: [{ ...call, arguments: '{}' }] }],
-    "messages[0].toolCalls[0].arguments: expected an object, got '{}'.",
+    "input[0].toolCalls[0].arguments: expected an object, got '{}'.",
   ],
   [
     [{ role: 'assistant', toolCalls: [{ name: 'now' }] }],
-    'messages[0].toolCalls[0].id: expected a string, got nothing.',
+    'input[0].toolCalls[0].id: expected a string, got nothing.',
   ],
   [
     [{ role: 'tool', toolCallId: 'a', content: '' }],
-    'messages[0].toolCallId: the assistant message before has no open call with this id.',
+    'input[0].toolCallId: the assistant message before has no open call with this id.',
   ],
   [
     [
       { role: 'assistant', toolCalls: [call] },
       { role: 'user', content: 'Hi' },
     ],
-    "messages[1]: expected a message { role: 'tool', toolCallId: 'a', content } for each tool call.",
+    "input[1]: expected a message { role: 'tool', toolCallId: 'a', content } for each tool call.",
   ],
 ])('the conversation %j is rejected, with the field', async (messages, message) => {
   const answer = llm.chat(messages as string)

@@ -198,10 +198,51 @@ test.each([
 const circle: { self?: object } = {}
 circle.self = circle
 
+test('a result that JSON can represent is read as JSON', async () => {
+  const { engine, llm } = await openLlm([[callWeather('Rome', 'a')], 'Done.'])
+  const shared = { degrees: 21 }
+  class City {
+    readonly name = 'Rome'
+  }
+  const output = {
+    at: new Date(0),
+    empty: {},
+    none: [],
+    nothing: null,
+    city: new City(),
+    days: [shared, shared],
+  }
+
+  await llm.chat('Hi', { tools: { weather: { parameters: city, execute: () => output } } })
+
+  expect(textsOf(engine.requests[1])?.at(-1)).toEqual([
+    'tool',
+    JSON.stringify([
+      {
+        type: 'tool-result',
+        id: 'a',
+        content: [
+          {
+            type: 'text',
+            text: '{"at":"1970-01-01T00:00:00.000Z","empty":{},"none":[],"nothing":null,"city":{"name":"Rome"},"days":[{"degrees":21},{"degrees":21}]}',
+          },
+        ],
+      },
+    ]),
+  ])
+})
+
 test.each([
   ['nothing', undefined, 'undefined'],
   ['a big integer', 1n, 'bigint'],
   ['a circle', circle, 'object'],
+  ['a Map', { data: [{ m: new Map() }] }, 'Map in data[0].m'],
+  ['a Set', new Set([1]), 'Set'],
+  ['a promise in a field', { sky: Promise.resolve('sunny') }, 'Promise in sky'],
+  ['a function in a field', { sky: () => 'sunny' }, 'function in sky'],
+  ['an undefined field', { sky: undefined }, 'undefined in sky'],
+  ['a big integer in a field', { city: { people: 1n } }, 'bigint in city.people'],
+  ['no number', { degrees: Number.NaN }, 'NaN in degrees'],
 ])('%s as a result rejects the call, and stops the other tools', async (_what, output, name) => {
   const { llm } = await openLlm([[callWeather('Rome', 'a'), { call: 'slow' }], 'Done.'])
   let signal: AbortSignal | undefined

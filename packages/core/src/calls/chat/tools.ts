@@ -1,11 +1,12 @@
 /** The tools of `llm.chat()`: their definitions for the model, and their execution. */
 import type { Tool } from '../../engine/request.ts'
-import { invalidRequest } from '../../errors.ts'
 import { raceAbort } from '../../util/abort.ts'
 import { checkFields, checkType, expected, expectRecord, type FieldNames } from '../check-fields.ts'
+import type { JsonSchema } from './json-schema.ts'
 import type { ChatMessage, ChatToolCall, ToolMessage } from './messages.ts'
 import { describeIssues, type OutputSchema, type ResolvedSchema, resolveSchema } from './output-schema.ts'
 import type { InferOutput, StandardSchema } from './standard-schema.ts'
+import { toResultText } from './tool-result.ts'
 
 /** A tool that the model can call. Its name is its key in the option `tools`. */
 export interface ChatTool<Parameters = OutputSchema> {
@@ -25,6 +26,12 @@ export interface ChatTool<Parameters = OutputSchema> {
    */
   execute?(args: ToolArguments<Parameters>, context: ToolContext): ToolOutput | Promise<ToolOutput>
 }
+
+/**
+ * Gives `execute` the types of its arguments when a tool is not written in the call of `llm.chat()`. Returns the tool as
+ * it is.
+ */
+export const tool = <Parameters>(tool: ChatTool<Parameters>): ChatTool<Parameters> => tool
 
 /** Arguments that `execute` gets. Those of a Standard Schema are validated. */
 export type ToolArguments<Parameters> = Parameters extends StandardSchema
@@ -81,8 +88,8 @@ async function resolveTool(name: string, value: unknown): Promise<ResolvedTool> 
   checkType(strict, `${at}.strict`, 'boolean')
   checkType(execute, `${at}.execute`, 'function')
   const schema = await resolveSchema(parameters, `${at}.parameters`)
-  if (typeof schema.json !== 'object')
-    throw expected(`${at}.parameters`, 'the schema of an object', schema.json)
+  if (!acceptsObjects(schema.json))
+    throw expected(`${at}.parameters`, 'the schema of an object', Object(schema.json).type ?? schema.json)
   const definition = {
     name,
     ...(description !== undefined && { description }),
@@ -91,6 +98,10 @@ async function resolveTool(name: string, value: unknown): Promise<ResolvedTool> 
   }
   return { definition, schema, execute: execute?.bind(tool) }
 }
+
+/** A schema without `type` may accept objects: the engine knows. */
+const acceptsObjects = (json: JsonSchema): json is Exclude<JsonSchema, boolean> =>
+  typeof json === 'object' && (json.type === undefined || [json.type].flat().includes('object'))
 
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const
 
@@ -131,24 +142,5 @@ async function runCall(
   } catch (cause) {
     return fail(cause instanceof Error ? cause.message : String(cause))
   }
-  return { role: 'tool', toolCallId, content: toContent(name, output) }
-}
-
-function toContent(name: string, output: unknown): string {
-  if (typeof output === 'string') return output
-  const text = tryStringify(output)
-  if (text !== undefined) return text
-  const param = `tools.${name}.execute`
-  throw invalidRequest(
-    `${param}: expected the result to be a string, or a value that JSON can represent, got ${typeof output}.`,
-    { param, issue: 'type' },
-  )
-}
-
-function tryStringify(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch {
-    return undefined
-  }
+  return { role: 'tool', toolCallId, content: toResultText(output, `tools.${name}.execute`) }
 }
