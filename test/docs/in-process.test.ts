@@ -53,3 +53,14 @@ test('the route of the page streams a story', async () => {
 
   expect(text).not.toBe('')
 })
+
+test('the route of the page streams partial objects, and the whole one', async () => {
+  const { text } = await request(app).get('/api/trip').expect(200)
+
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(lines.length).toBeGreaterThan(2)
+  expect(lines.at(-1)).toMatchObject({ object: { title: expect.any(String) } })
+})

@@ -60,7 +60,7 @@ export interface LlmErrorDetails {
   readonly text?: string
   /** For `invalid_output`: what the schema rejects. Absent if the answer was cut off. */
   readonly schemaIssues?: readonly SchemaIssue[]
-  /** Whether the cause is a mistake in the setup of the host app, which no client can correct. */
+  /** Whether the cause is a mistake in the setup or the code of the host app, which no client can correct. */
   readonly setup?: boolean
 }
 
@@ -101,7 +101,7 @@ export type Issue =
   | 'integer_too_small'
   | 'unsupported'
 
-/** HTTP status of each error code in routes of the host app. A dialect may use another status. */
+/** HTTP status of each error code. A dialect may use another status. */
 const statuses = {
   invalid_request: 400,
   context_length: 400,
@@ -123,6 +123,8 @@ const statuses = {
   method_not_allowed: 405,
 } as const satisfies Record<LlmErrorCode, number>
 
+export const statusOf = (code: LlmErrorCode): number => statuses[code]
+
 const mark = Symbol.for('modelmount.LlmError')
 
 /** The only error class of Modelmount. Clients may see its message, but `cause` is never sent to them. */
@@ -132,12 +134,13 @@ export class LlmError extends Error {
   readonly details: LlmErrorDetails
   /**
    * The HTTP status, for routes of the host app. Koa assigns `status`, so it cannot be a getter. Nest treats an error
-   * as one of the package `http-errors` if it has `status`, the same `statusCode`, and `expose`.
+   * as one of the package `http-errors` if it has `status`, the same `statusCode`, and `expose`. An `invalid_request` has
+   * status 500 if the app made the mistake (`details.setup`).
    */
   readonly status: number
   readonly statusCode: number
-  /** Whether the error handlers of Koa and Nest send the message. */
-  readonly expose = true
+  /** Whether the error handlers of Koa and Nest send the message. False with status 500 and `details.setup`. */
+  readonly expose: boolean
   /** Headers that the error handlers of Express, Koa and Fastify send. */
   readonly headers: Readonly<Record<string, string>>
 
@@ -145,8 +148,9 @@ export class LlmError extends Error {
     super(message, options)
     this.code = code
     this.details = details
-    this.status = statuses[code]
+    this.status = code === 'invalid_request' && details.setup ? 500 : statusOf(code)
     this.statusCode = this.status
+    this.expose = !(details.setup && this.status === 500)
     const { retryAfterMs } = details
     this.headers =
       retryAfterMs === undefined ? {} : { 'retry-after': `${Math.max(1, Math.ceil(retryAfterMs / 1_000))}` }

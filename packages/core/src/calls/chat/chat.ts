@@ -1,11 +1,17 @@
 /** `llm.chat()`: text, structured output and tools in one call, without HTTP. */
 import { setMaxListeners } from 'node:events'
 import { isSignal } from '../check-fields.ts'
-import type { CallerClient } from '../client.ts'
-import { type AnyChatOptions, type ChatOptions, prepareChat, type ToolParameters } from './chat-options.ts'
+import type { AdmittedWork, CallerClient } from '../client.ts'
+import {
+  type AnyChatOptions,
+  type ChatOptions,
+  type PreparedChat,
+  prepareChat,
+  type ToolParameters,
+} from './chat-options.ts'
 import { ChatStream } from './chat-stream.ts'
 import type { ChatPrompt } from './messages.ts'
-import { withOptionName } from './option-errors.ts'
+import { markMistakes, withOptionName } from './option-errors.ts'
 import type { OutputSchema } from './output-schema.ts'
 import type { ChatPiece, ChatResultOf } from './result.ts'
 import { runSteps } from './steps.ts'
@@ -43,22 +49,11 @@ export function createChat(
     const { stream, signal } = Object(given) as AnyChatOptions
     const answer = new ChatStream(
       async function* (signal) {
-        const prepared = await prepareChat(input, given, omitted)
-        const { endUser, stream = false } = prepared.options
-        const work = clientFor(prepared.options).beginWork()
-        // A shutdown ends the answer that is being generated itself, so that its reader first gets what exists.
-        const ended = AbortSignal.any([signal, work.stopped])
-        setMaxListeners(0, ended)
         try {
-          return yield* runSteps(
-            prepared,
-            (request) => work.generate(request, { signal, stream, endUser }),
-            ended,
-          )
+          const prepared = await prepareChat(input, given, omitted)
+          return yield* generate(prepared, clientFor(prepared.options).beginWork(), signal)
         } catch (cause) {
-          throw withOptionName(cause, prepared.tools)
-        } finally {
-          work.leave()
+          throw markMistakes(cause)
         }
       },
       isSignal(signal) ? signal : undefined,
@@ -66,4 +61,22 @@ export function createChat(
     return stream === true ? answer : answer.result
   }
   return chat as Chat
+}
+
+async function* generate(
+  prepared: PreparedChat,
+  work: AdmittedWork,
+  signal: AbortSignal,
+): ReturnType<typeof runSteps> {
+  const { endUser, stream = false } = prepared.options
+  // A shutdown ends the answer that is being generated itself, so that its reader first gets what exists.
+  const ended = AbortSignal.any([signal, work.stopped])
+  setMaxListeners(0, ended)
+  try {
+    return yield* runSteps(prepared, (request) => work.generate(request, { signal, stream, endUser }), ended)
+  } catch (cause) {
+    throw withOptionName(cause, prepared.tools)
+  } finally {
+    work.leave()
+  }
 }

@@ -1,4 +1,4 @@
-/** Errors of the engine about a schema, in the terms of `llm.chat()`. */
+/** Errors about options, in the terms of `llm.chat()`. */
 import { LlmError } from '../../errors.ts'
 import type { ResolvedTools } from './tools.ts'
 
@@ -9,6 +9,14 @@ export function withOptionName(cause: unknown, tools: ResolvedTools): unknown {
   const option = toOption(details.param ?? '', [...tools.keys()])
   if (option === undefined) return cause
   return new LlmError(code, `${option}: ${message}`, { ...details, param: option }, { cause })
+}
+
+/** Marks errors about options as mistakes of the host app, because its client sends at most the messages. */
+export function markMistakes(cause: unknown): unknown {
+  if (!LlmError.is(cause) || cause.code !== 'invalid_request') return cause
+  const { code, message, details } = cause
+  if (details.param === undefined || /^(input|messages)\b/.test(details.param)) return cause
+  return new LlmError(code, message, { ...details, setup: true }, { cause })
 }
 
 function toOption(param: string, names: readonly string[]): string | undefined {

@@ -58,6 +58,17 @@ test.each<[unknown, string]>([
   await expect(answer).rejects.toMatchObject({ details: { param: message.slice(0, message.indexOf(':')) } })
 })
 
+test('a wrong option is a mistake of the app, and a wrong message may be one of its client', async () => {
+  const option = llm.chat('Hi', { maxTokens: 1.5 })
+  const message = llm.chat([{ role: 'bot', content: 'Hi' }] as never)
+
+  await expect(option).rejects.toMatchObject({
+    ...{ code: 'invalid_request', status: 500, statusCode: 500, expose: false },
+    details: { setup: true },
+  })
+  await expect(message).rejects.toMatchObject({ code: 'invalid_request', status: 400, expose: true })
+})
+
 const call = { id: 'a', name: 'now', arguments: {} }
 
 test.each<[unknown, string]>([

@@ -1,5 +1,5 @@
 /** Renders an `LlmError` like Ollama, as an object with one text. Shape: Ollama API reference, "Errors". */
-import { describeDeniedContext, type LlmError } from '../../errors.ts'
+import { describeDeniedContext, type LlmError, statusOf } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
@@ -7,7 +7,7 @@ import { retryHeaders } from '../../limits/headers.ts'
 import { createFieldMapper } from '../fields.ts'
 
 export function renderError(error: LlmError): HttpResponse {
-  const status = error.status
+  const status = statusOf(error.code)
   if (error.details.page) return empty(status)
   // Ollama's router responds with plain text.
   if (error.code === 'method_not_allowed') return text(`${status} method not allowed`, status)
