@@ -179,7 +179,7 @@ const refused =
         expect(headers.get('retry-after')).toBe(`${Math.ceil(waitMs / 1_000)}`)
         expect(headers.get(dialect.headers(name).remaining)).toBe('0')
         expect(headers.get('content-type')).toMatch(/^application\/json/)
-        const text = new RegExp(`limit of ${name === 'requests' ? 1 : 10} ${name} per minute`)
+        const text = new RegExp(`limit of ${name === 'requests' ? '1 request' : `10 ${name}`} per minute`)
         expect(await response.json()).toEqual(dialect.refused(name, expect.stringMatching(text)))
         expect(response.status).toBe(429)
       }
