@@ -48,7 +48,10 @@ describe.each(Object.entries(mounts))('%s', (_name, mount) => {
 
     const closed = once(server, 'close')
     server.close()
-    await llm.close({ drain: 2_000 })
+    const closing = llm.close({ drain: '20s' })
+    await Promise.all(reading.filter((_, index) => index % 2 === 0))
+    // Moves the deadline forward, to now.
+    await Promise.all([closing, llm.close({ drain: 1 })])
     server.closeIdleConnections()
     await closed
 

@@ -259,7 +259,8 @@ describe.runIf(all.length > 1)('PostgreSQL alone', () => {
 
     await Promise.all([inOrder('a', 'b'), inOrder('b', 'a')])
 
-    expect(inside).toBe(3)
+    // At least one of the two was repeated.
+    expect(inside).toBeGreaterThanOrEqual(3)
     expect(await database.query('SELECT n FROM t')).toEqual([{ n: 2 }, { n: 2 }])
   })
 
