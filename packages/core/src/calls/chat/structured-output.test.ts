@@ -53,6 +53,18 @@ test('the model generates what the schema accepts, and transforms, defaults and 
   expect(engine.requests[0]?.format).toMatchObject({ schema: { required: ['at'] } })
 })
 
+test('checks of arktype that JSON Schema lacks apply to the answer', async () => {
+  const { engine, llm } = await openLlm('{"n":4,"at":"2024-01-31"}')
+  const schema = type({ n: type('number').narrow((n) => n % 2 === 0), at: 'string.date.parse' })
+
+  const { object } = await llm.chat('Hi', { schema })
+
+  expect(object).toEqual({ n: 4, at: new Date('2024-01-31') })
+  expect(engine.requests[0]?.format).toMatchObject({
+    schema: { properties: { n: { type: 'number' }, at: { type: 'string' } } },
+  })
+})
+
 test('formats that only zod knows become their patterns', async () => {
   const { engine, llm } = await openLlm('{"a":"x","format":"y"}')
   const schema = z.object({ a: z.string().startsWith('x'), format: z.enum(['y']), id: z.uuid().optional() })
@@ -160,6 +172,7 @@ test.each<[string, unknown, RegExp]>([
   ['null', null, /^schema: expected .*, got null\.$/],
   ['fields', { name: z.string() }, /^schema: .*Did you mean z\.object\(/],
   ['zod 3', z3.z.object({}), /^schema: zod offers no JSON Schema for this schema\. Use zod 4/],
+  ['a date of arktype', type({ at: 'Date' }), /^schema: the arktype schema has no JSON Schema\. .*'date'/],
   ['a date', z.object({ at: z.date() }), /^schema: the zod schema has no JSON Schema\. Date cannot/],
 ])('%s is no schema', async (_what, schema, message) => {
   const { engine, llm } = await openLlm('')

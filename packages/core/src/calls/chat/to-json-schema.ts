@@ -28,19 +28,35 @@ export async function toJsonSchema(schema: StandardSchema, param: string): Promi
   return vendor === 'zod' ? (withoutZodFormats(json) as JsonSchema) : json
 }
 
+interface ArktypeOptions {
+  readonly fallback: {
+    readonly default: (lost: { readonly code: string; readonly base: JsonSchema }) => JsonSchema
+  }
+}
+
 interface Convertible {
   /** Standard JSON Schema: https://standardschema.dev/json-schema */
   readonly '~standard': { readonly jsonSchema?: { input(options: { readonly target: string }): JsonSchema } }
-  /** Versions of arktype before Standard JSON Schema. */
-  toJsonSchema?(): JsonSchema
+  /** arktype: what the schema accepts, before its transforms. */
+  readonly in?: { toJsonSchema(options: ArktypeOptions): JsonSchema }
 }
 
 async function convert(schema: StandardSchema, vendor: string): Promise<JsonSchema | undefined> {
-  const { '~standard': standard, toJsonSchema } = schema as Convertible
+  const { '~standard': standard, in: input } = schema as Convertible
+  if (vendor === 'arktype' && input) return input.toJsonSchema({ fallback: { default: withoutConstraint } })
   if (standard.jsonSchema) return standard.jsonSchema.input({ target: 'draft-2020-12' })
   if (vendor === 'zod' && '_zod' in schema) return convertZod(schema)
   if (vendor === 'valibot') return convertValibot(schema)
-  return toJsonSchema?.call(schema)
+  return undefined
+}
+
+/** What no JSON value satisfies, by arktype's names. arktype's Standard JSON Schema turns these into `{}`. */
+const impossible: ReadonlySet<string> = new Set(['date', 'domain', 'proto', 'unit', 'symbolKey'])
+
+/** Omits a constraint that JSON Schema cannot express. The validation of the answer checks it. */
+function withoutConstraint({ code, base }: { readonly code: string; readonly base: JsonSchema }): JsonSchema {
+  if (impossible.has(code)) throw new Error(`JSON cannot express its '${code}'.`)
+  return base
 }
 
 /** For zod/mini, and for zod before 4.2. */

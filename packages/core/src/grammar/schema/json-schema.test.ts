@@ -423,3 +423,12 @@ test('names and pointers in error messages are truncated and well-formed', () =>
     expect.objectContaining({ message: expect.stringMatching(/^.{0,600}$/su) }),
   )
 })
+
+test.each([{ maxLength: 254 }, { minLength: 6, maxLength: 40 }])(
+  'mail addresses with the length %j are rejected, with a way out',
+  (length) => {
+    expect(() => schemaToGrammar({ type: 'string', format: 'email', ...length })).toThrow(
+      'The JSON schema cannot be converted to a grammar: "format" at # is not supported: with "minLength" or "maxLength", it needs more than 4000 states. Leave them out, and check the length of the answer.',
+    )
+  },
+)

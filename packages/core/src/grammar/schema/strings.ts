@@ -88,8 +88,17 @@ export function acceptsString({ min, max, texts }: StringShape, value: string): 
 }
 
 /** Combines pattern and length limits in one automaton. Throws `TooComplexError`. */
-export const buildStringAutomaton = ({ min, max, texts }: StringShape): Automaton =>
-  min === 0 && max === Number.POSITIVE_INFINITY ? texts : intersect(texts, buildLengthAutomaton(min, max))
+export function buildStringAutomaton({ min, max, texts }: StringShape): Automaton {
+  if (min === 0 && max === Number.POSITIVE_INFINITY) return texts
+  try {
+    return intersect(texts, buildLengthAutomaton(min, max))
+  } catch (error) {
+    if (!(error instanceof TooComplexError)) throw error
+    throw new TooComplexError(
+      `with "minLength" or "maxLength", ${error.message}. Leave them out, and check the length of the answer`,
+    )
+  }
+}
 
 export function buildStringExpression(shape: StringShape, grammar: Grammar): Expression {
   if (shape.texts !== anyText)
