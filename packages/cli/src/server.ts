@@ -3,7 +3,7 @@
  * listens there, runs the routes in this process.
  */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
-import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
+import { toFetchHandler } from '@modelmount/core/http'
 import { serverUrl } from './host.ts'
 import { logToStderr } from './output.ts'
 
@@ -37,11 +37,11 @@ interface Sent {
 
 export class Server {
   readonly #url: string
-  readonly #handle: FetchHandler
+  readonly #handle: (request: Request) => Promise<Response>
   readonly #llm: Llm | undefined
 
   /** @param llm set if the routes run in this process */
-  constructor(url: string, handle: FetchHandler, llm?: Llm) {
+  constructor(url: string, handle: (request: Request) => Promise<Response>, llm?: Llm) {
     this.#url = url
     this.#handle = handle
     this.#llm = llm

@@ -77,7 +77,7 @@ export interface LlmRouteOptions {
   authenticate?(
     request: LlmRequest,
     context: AuthenticateContext,
-  ): Caller | undefined | Promise<Caller | undefined>
+  ): Caller | null | undefined | Promise<Caller | null | undefined>
   /** How long `authenticate` may take. The request then gets 503. @default '10s' */
   readonly authenticateTimeout?: AuthenticateOptions<LlmRequest>['authenticateTimeout']
 }

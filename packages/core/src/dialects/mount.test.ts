@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLlm } from '../create-llm.ts'
 import { toFetchHandler } from '../http/fetch.ts'
 import { toNodeHandler } from '../http/node.ts'
 import type { Llm } from '../llm.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
-import { routesFor } from './index.ts'
+import { adminRoutes, routesFor } from './index.ts'
 import { type MountOptions, prepareAdminMount, prepareMount } from './mount.ts'
 
 const engine = scriptedEngine('Hello there.')
@@ -74,10 +74,42 @@ test('the former option `caller` is an error that names `authenticate`', async (
     expect(mount).toThrow(/^Unknown option `caller`, expected one of: .*\bauthenticate\b/)
 })
 
-test('`authenticate` is required with `auth: host`', async () => {
-  const hosted = await createLlm({ engine, models: [], auth: 'host' })
+/** Each way to mount routes, with the same checks. */
+const mounts: Readonly<Record<string, (llm: Llm, options?: object) => unknown>> = {
+  'a router': (llm, options = {}) => prepareMount(llm, options),
+  'a router of the admin API': (llm, options = {}) => prepareAdminMount(llm, options),
+  'toNodeHandler()': (llm, options) => toNodeHandler(routesFor(), llm, options),
+  'toFetchHandler()': (llm, options) => toFetchHandler(routesFor(), llm, options),
+  'toFetchHandler() with the admin API': (llm, options) => toFetchHandler(adminRoutes(), llm, options),
+}
 
-  expect(() => prepareMount(hosted, {})).toThrow('`authenticate`')
+describe.each(Object.entries(mounts))('%s', (_, mount) => {
+  test('requires `authenticate` with `auth: host`', async () => {
+    const hosted = await createLlm({ engine, models: [], auth: 'host', database: ':memory:' })
+
+    expect(() => mount(hosted)).toThrow(/^With `auth: 'host'`, expected the option `authenticate`/)
+    expect(() => mount(hosted, { authenticate: () => null })).not.toThrow()
+    await hosted.close()
+  })
+
+  test('rejects `authenticate` without `auth: host`, which would never call it', () => {
+    expect(() => mount(llm, { authenticate: () => null })).toThrow("`auth` is 'anonymous'")
+  })
+
+  test('expects an Llm, and not a promise of it', () => {
+    expect(() => mount(Promise.resolve(llm) as unknown as Llm)).toThrow('write `await createLlm()`')
+    expect(() => mount({} as Llm)).toThrow('Expected an Llm, got [object Object]')
+  })
+})
+
+test('the admin API needs a database in each mount', () => {
+  expect(() => prepareAdminMount(llm, {})).toThrow('The admin API needs a database')
+  expect(() => toNodeHandler(adminRoutes(), llm)).toThrow('The admin API needs a database')
+})
+
+test('a handler without routes says where they belong', () => {
+  expect(() => toNodeHandler(llm as never, {})).toThrow(/^Expected routes as the first argument/)
+  expect(() => toFetchHandler(llm as never, {})).toThrow(/^Expected routes as the first argument/)
 })
 
 test.each([{ auth: 'anonymous' }, { auth: 'keys', database: ':memory:' }] as const)(

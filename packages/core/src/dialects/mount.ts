@@ -3,7 +3,7 @@ import { type AuthenticateOptions, type Authenticator, createAuthenticator } fro
 import { checkPublicUrl } from '../http/base-url.ts'
 import { defaultBodyLimit } from '../http/message.ts'
 import type { RouteTable } from '../http/route.ts'
-import { internals, type Llm } from '../llm.ts'
+import type { Llm } from '../llm.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
@@ -61,9 +61,7 @@ export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): M
 /** Checks the options of an admin API and returns its routes. Throws a `TypeError` for an invalid option. */
 export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount<Source> {
   checkKeys('', options, adminOptions)
-  const mount = prepare(llm, options, adminRoutes)
-  checkAdmin(llm)
-  return mount
+  return prepare(llm, options, adminRoutes)
 }
 
 const adminOptions = ['unknownRoutes', 'bodyLimit', 'publicUrl', 'authenticate', 'authenticateTimeout']
@@ -73,40 +71,16 @@ function prepare<Source>(
   options: AdminMountOptions<Source>,
   routes: () => DialectTable,
 ): Mount<Source> {
-  if (typeof llm?.generate !== 'function')
-    throw new TypeError(
-      `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
-    )
   const { unknownRoutes, bodyLimit = defaultBodyLimit, authenticate } = options
   if (unknownRoutes !== undefined && !['pass', 'error'].includes(unknownRoutes))
     throw new TypeError(`Expected \`unknownRoutes\` to be 'pass' or 'error', got '${unknownRoutes}'`)
-  checkAuthenticate(llm, authenticate)
+  const table = routes()
+  table.checkMount(llm, authenticate)
   return {
-    ...routes(),
+    ...table,
     passesUnmatched: (prefix) => (unknownRoutes ?? (prefix === '' ? 'pass' : 'error')) === 'pass',
     bodyLimit: toBytes(bodyLimit),
     publicUrl: checkPublicUrl(options.publicUrl),
     authenticate: createAuthenticator(options),
   }
-}
-
-/** Throws a `TypeError` if `authenticate` is missing with `auth: 'host'`, or is set with another `auth`. */
-export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
-  const { access } = llm[internals]
-  if (access.auth === 'host' && !authenticate)
-    throw new TypeError(
-      "With `auth: 'host'`, expected the option `authenticate`, which returns the caller of a request: `authenticate: (req) => req.user && { id: req.user.id }`",
-    )
-  if (access.auth !== 'host' && authenticate)
-    throw new TypeError(
-      `The option \`authenticate\` would never be called, because \`auth\` is '${access.auth}': expected createLlm({ auth: 'host' }), or no \`authenticate\``,
-    )
-}
-
-/** Throws a `TypeError` without a database, since the admin API manages the keys in it. */
-export function checkAdmin({ keys }: Pick<Llm, 'keys'>): void {
-  if (!keys.hasDatabase)
-    throw new TypeError(
-      'The admin API needs a database for its keys: expected the option `database` of createLlm()',
-    )
 }

@@ -18,6 +18,7 @@ const toy = (home: string) =>
   })
 
 const llm = {
+  generate: () => {},
   [internals]: { access: { checkOrigin: () => ({}) }, stallLimits: { responseMs: 60_000, bodyMs: 60_000 } },
 } as unknown as Llm
 

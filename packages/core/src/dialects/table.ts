@@ -5,9 +5,11 @@ import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import { text } from '../http/respond.ts'
 import { methodsByPath, type Route, type RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
+import { checkMount } from './check-mount.ts'
 import type { Dialect } from './dialect.ts'
 
 export interface DialectTable extends RouteTable<Llm> {
+  checkMount(llm: Llm, authenticate: unknown): void
   /** Renders an error of earlier middleware in the client's dialect. Limits the time of a stalled client. */
   renderError(request: HttpRequest, error: LlmError, llm: Llm): HttpResponse
 }
@@ -19,6 +21,7 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   const renderError: RenderError = (request, error) =>
     selectDialect(request, chosen).renderError(request, error)
   return {
+    checkMount,
     routes: withPreflights(mergeSharedRoutes(chosen), renderError, checkOrigin).map(withStallLimits),
     handleUnmatched: (request, routeMethods, llm) => {
       request.closeIfStalled?.(llm[internals].stallLimits)

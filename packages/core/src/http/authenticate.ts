@@ -4,15 +4,18 @@ import { LlmError } from '../errors.ts'
 import { resolveTimeout } from '../options/timeout.ts'
 import type { Duration } from '../units.ts'
 
+/** `null` and `undefined` stand for no caller. */
+type FoundCaller = Caller | null | undefined
+
 /** @typeParam Source request or context that the framework passes to handlers, e.g. Express's `Request` */
-export interface AuthenticateOptions<Source> {
+export interface AuthenticateOptions<Source, Context = AuthenticateContext> {
   /**
    * Returns the caller of a request. The host app must have authenticated this caller before. Without a
    * caller, the response is 401. An `LlmError` that it throws is the response. Required with
    * `createLlm({ auth: 'host' })`, otherwise not allowed.
    */
   readonly authenticate?:
-    | ((source: Source, context: AuthenticateContext) => Caller | undefined | Promise<Caller | undefined>)
+    | ((source: Source, context: Context) => FoundCaller | Promise<FoundCaller>)
     | undefined
   /**
    * How long `authenticate` may take: milliseconds, or `'3s'`, from 1 ms to 24 days. The response is then 503.
@@ -52,7 +55,8 @@ export function createAuthenticator<Source>(options: AuthenticateOptions<Source>
         onDisconnect = () => end(clientDisconnected())
         disconnected.addEventListener('abort', onDisconnect)
         timer = setTimeout(() => end(authenticationTimedOut(timeoutMs)), timeoutMs)
-        const find = async () => options.authenticate?.(source, { signal: controller.signal })
+        const find = async () =>
+          (await options.authenticate?.(source, { signal: controller.signal })) ?? undefined
         find().then(resolve, reject)
       })
     } finally {

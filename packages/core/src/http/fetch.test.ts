@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { toFetchHandler } from './fetch.ts'
+import type { LlmError } from '../errors.ts'
+import { type FetchHandlerOptions, toFetchHandler } from './fetch.ts'
 import type { HttpRequest } from './message.ts'
 import { json } from './respond.ts'
 import type { Route, RouteTable } from './route.ts'
@@ -203,6 +204,57 @@ test('the bytes of a body have no limit', async () => {
   expect(await response.json()).toEqual({ sizeBytes: 1_000_000 })
 })
 
+test('callbacks get the second argument of the handler', async () => {
+  const handle = async ({ authenticate, remoteAddress, httpVersion }: HttpRequest) =>
+    json({ caller: await authenticate?.(), remoteAddress, httpVersion })
+  const routes: Route<undefined>[] = [{ method: 'GET', path: '/', handle }]
+  const options: FetchHandlerOptions<{ user: string; ip: string }> = {
+    authenticate: (_request, { extra }) => ({ id: extra.user }),
+    remoteAddress: (_request, { ip }) => ip,
+    httpVersion: (_request, { ip }) => `of ${ip}`,
+    fallback: (_request, { user }) => new Response(`app of ${user}`),
+  }
+  const handler = toFetchHandler({ ...table, routes }, undefined, options)
+  const extra = { user: 'ann', ip: '10.0.0.1' }
+
+  const found = await handler(at('/', 'GET'), extra)
+  const passed = await handler(at('/app', 'GET'), extra)
+
+  expect(await found.json()).toEqual({
+    caller: { id: 'ann' },
+    remoteAddress: '10.0.0.1',
+    httpVersion: 'of 10.0.0.1',
+  })
+  expect(await passed.text()).toBe('app of ann')
+})
+
+test.each(['json', 'bytes', 'jsonBytes'] as const)(
+  'a body that middleware has read is an error that names the cause: %s()',
+  async (method) => {
+    const read = async (request: HttpRequest) => {
+      if (method === 'json') return request.json()
+      for await (const _chunk of request[method]());
+      return undefined
+    }
+    const handle = (request: HttpRequest) =>
+      read(request).then(
+        () => json('no error'),
+        (error: LlmError) => json({ code: error.code, message: error.message }),
+      )
+    const routes: Route<undefined>[] = [{ method: 'POST', path: '/', handle }]
+    const handler = toFetchHandler({ ...table, routes }, undefined)
+    const request = new Request('http://host/', { method: 'POST', body: '{}' })
+    await request.text()
+
+    const response = await handler(request)
+
+    expect(await response.json()).toEqual({
+      code: 'invalid_request',
+      message: expect.stringMatching(/consumed the request body .* before the body parser\.$/),
+    })
+  },
+)
+
 const at = (path: string, method = 'POST'): Request => new Request(`http://host${path}`, { method })
 
 test.each(['/llm', '/llm/'])(
@@ -261,10 +313,16 @@ test('at the root, the fallback gets the request itself, and its errors are thos
 })
 
 test.each([
-  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', got 'llm'"],
+  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', without parameters, got 'llm'"],
   [{ prefix: '/llm?x' }, 'Expected `prefix` to be a path'],
   [{ prefix: '//llm' }, 'Expected `prefix` to be a path'],
+  [{ prefix: '/:team/llm' }, "without parameters, got '/:team/llm'"],
+  [{ prefix: '/llm/*' }, 'Expected `prefix` to be a path'],
+  [{ prefix: '/{team}' }, 'Expected `prefix` to be a path'],
   [{ fallback: { fetch: () => new Response() } }, 'Expected `fallback` to be a function'],
+  [{ remoteAddress: '127.0.0.1' }, 'Expected `remoteAddress` to be a function, got 127.0.0.1 (string)'],
+  [{ httpVersion: 1.1 }, 'Expected `httpVersion` to be a function, got 1.1 (number)'],
+  [{ authenticate: { id: 'ann' } }, 'Expected `authenticate` to be a function'],
 ])('the options %j throw a TypeError', (options, message) => {
   const create = () => toFetchHandler(table, { greeting: '' }, options as object)
 

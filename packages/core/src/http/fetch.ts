@@ -1,82 +1,78 @@
 /** Serves routes on platforms with web `Request` and `Response`, such as Hono, Bun, Deno and Next. */
-import { checkFunction, checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
-import { checkPublicUrl } from './base-url.ts'
-import { type BodySource, readBytes, readJson } from './body.ts'
-import { defaultBodyLimit, type HttpRequest, type HttpResponse, type ResponseFrames } from './message.ts'
-import { checkPrefix, createMatcher, outsidePrefix, pathBelow, type RouteTable } from './route.ts'
+import { type AuthenticateContext, createAuthenticator } from './authenticate.ts'
+import { type BodySource, readBytes, readJson, readParsedBody, readParsedBytes } from './body.ts'
+import { checkHandler, type HandlerOptions } from './handler-options.ts'
+import {
+  type BodyAllowance,
+  defaultBodyLimit,
+  type HttpRequest,
+  type HttpResponse,
+  type ResponseFrames,
+} from './message.ts'
+import { outsidePrefix, pathBelow, type RouteTable } from './route.ts'
 
-export type FetchHandler = (request: Request) => Promise<Response>
+/**
+ * @typeParam Extra what the server passes beside a request: Hono's context, the server of Bun, the info of Deno
+ */
+export type FetchHandler<Extra = unknown> = (
+  request: Request,
+  ...extra: unknown extends Extra ? [extra?: unknown] : [extra: Extra]
+) => Promise<Response>
 
-/** Callbacks that return what a web `Request` does not contain. */
-export interface FetchHandlerOptions extends AuthenticateOptions<Request> {
+/** Callbacks that return what a web `Request` does not contain. Each gets the second argument of the handler, too. */
+export interface FetchHandlerOptions<Extra = unknown>
+  extends HandlerOptions<
+    Request,
+    (request: Request, extra: Extra) => Response | Promise<Response>,
+    AuthenticateContext & { readonly extra: Extra }
+  > {
   /** Returns the client's IP address, without a port. */
-  readonly remoteAddress?: (request: Request) => string | undefined
+  readonly remoteAddress?: ((request: Request, extra: Extra) => string | undefined) | undefined
   /**
    * Returns the HTTP version, such as `1.1`. With `auth: 'anonymous'`, HTTP/1.0 reveals a proxy on this machine.
    * So return it if clients can reach a plain proxy in front of this server.
    */
-  readonly httpVersion?: (request: Request) => string | undefined
-  /**
-   * Path of the routes, such as `/llm`, for servers and frameworks that pass the whole path.
-   *
-   * @default the root
-   */
-  readonly prefix?: string | undefined
-  /**
-   * Responds to requests outside of `prefix`. At the root, also responds to unknown paths, and to other methods on the
-   * paths of the routes.
-   *
-   * @default responds with 404 or 405
-   */
-  readonly fallback?: ((request: Request) => Response | Promise<Response>) | undefined
-  /** URL of the routes, as clients call it. @default the origin of each request, and `prefix` */
-  readonly publicUrl?: string | undefined
+  readonly httpVersion?: ((request: Request, extra: Extra) => string | undefined) | undefined
 }
-
-const optionNames = [
-  ...['remoteAddress', 'httpVersion', 'prefix', 'fallback', 'publicUrl'],
-  ...['authenticate', 'authenticateTimeout'],
-]
 
 /**
  * Creates a handler that also responds to unknown paths and methods. Throws a `TypeError` for an invalid option.
  *
  * @param context the `Llm`, if the routes are those of `routesFor()`
  */
-export function toFetchHandler<Context>(
-  { routes, handleUnmatched }: RouteTable<Context>,
+export function toFetchHandler<Context, Extra = unknown>(
+  table: RouteTable<Context>,
   context: Context,
-  options: FetchHandlerOptions = {},
-): FetchHandler {
-  checkKeys('', options, optionNames)
-  const authenticate = createAuthenticator(options)
-  const publicUrl = checkPublicUrl(options.publicUrl)
-  const prefix = checkPrefix(options.prefix)
+  options: FetchHandlerOptions<Extra> = {},
+): FetchHandler<Extra> {
+  const { prefix, publicUrl, match } = checkHandler(table, context, options, ['remoteAddress', 'httpVersion'])
   const { fallback } = options
-  checkFunction('fallback', fallback)
-  const match = createMatcher(routes)
+  const authenticate = createAuthenticator<[Request, Extra]>({
+    authenticateTimeout: options.authenticateTimeout,
+    authenticate: ([request, extra], { signal }) => options.authenticate?.(request, { signal, extra }),
+  })
 
-  return async (request) => {
+  return async (request, ...[given]) => {
+    const extra = given as Extra
     const { pathname, origin } = new URL(request.url)
     const path = pathBelow(prefix, pathname)
-    if (path === undefined) return fallback ? fallback(request) : toResponse(outsidePrefix(prefix))
+    if (path === undefined) return fallback ? fallback(request, extra) : toResponse(outsidePrefix(prefix))
     const found = match(request.method, path)
-    if (fallback && prefix === '' && !('route' in found)) return fallback(request)
+    if (fallback && prefix === '' && !('route' in found)) return fallback(request, extra)
     const over = new AbortController()
     const signal = AbortSignal.any([request.signal, over.signal])
     const parts = {
       signal,
       disconnect: () => over.abort(),
       path,
-      remoteAddress: options.remoteAddress?.(request),
-      httpVersion: options.httpVersion?.(request),
+      remoteAddress: options.remoteAddress?.(request, extra),
+      httpVersion: options.httpVersion?.(request, extra),
       baseUrl: () => publicUrl ?? origin + prefix,
-      authenticate: () => authenticate(request, signal),
+      authenticate: () => authenticate([request, extra], signal),
     }
     if (!('route' in found))
-      return toResponse(handleUnmatched(readFetchRequest(request, parts), found.allowed, context))
+      return toResponse(table.handleUnmatched(readFetchRequest(request, parts), found.allowed, context))
     const { route, params } = found
     const { bodyLimit } = route
     const response = await route.handle(readFetchRequest(request, { ...parts, params, bodyLimit }), context)
@@ -105,11 +101,17 @@ function readFetchRequest(
     headerNames: () => [...request.headers.keys()],
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
-    json: (defaultBody, allowance) => readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),
-    bytes: (allowance) => readBytes(sourceOf(request), allowance),
-    jsonBytes: (allowance) => readBytes(sourceOf(request), allowance),
+    json: async (defaultBody, allowance) =>
+      request.bodyUsed
+        ? readParsedBody(undefined)
+        : readJson(sourceOf(request), toBytes(bodyLimit), defaultBody, allowance),
+    bytes: (allowance) => readUnusedBytes(request, allowance),
+    jsonBytes: (allowance) => readUnusedBytes(request, allowance),
   }
 }
+
+const readUnusedBytes = (request: Request, allowance?: BodyAllowance): AsyncIterable<Uint8Array> =>
+  request.bodyUsed ? readParsedBytes(undefined) : readBytes(sourceOf(request), allowance)
 
 const sourceOf = ({ body, headers }: Request): BodySource => ({
   chunks: body ?? emptyStream(),

@@ -636,7 +636,7 @@ test('an error that the fallback throws is not answered with 500 by the handler'
 })
 
 test.each([
-  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', got 'llm'"],
+  [{ prefix: 'llm' }, "Expected `prefix` to be a path such as '/llm', without parameters, got 'llm'"],
   [{ fallback: 'app' }, 'Expected `fallback` to be a function, got app (string)'],
   [{ path: '/llm' }, 'Unknown option `path`'],
 ])('the options %j throw a TypeError', (options, message) => {

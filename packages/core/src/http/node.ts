@@ -3,21 +3,13 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { pipeline } from 'node:stream/promises'
 import type { Caller } from '../accounts/auth/caller.ts'
 import { LlmError } from '../errors.ts'
-import { checkFunction, checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
-import { type AuthenticateOptions, createAuthenticator } from './authenticate.ts'
-import { checkPublicUrl, toBaseUrl } from './base-url.ts'
+import { createAuthenticator } from './authenticate.ts'
+import { toBaseUrl } from './base-url.ts'
 import { readNodeBytes, readNodeJson, readParsedBody, readParsedBytes, readParsedJsonBytes } from './body.ts'
+import { checkHandler, type HandlerOptions } from './handler-options.ts'
 import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message.ts'
-import {
-  checkPrefix,
-  createMatcher,
-  joinParams,
-  type Match,
-  outsidePrefix,
-  pathBelow,
-  type RouteTable,
-} from './route.ts'
+import { joinParams, type Match, outsidePrefix, pathBelow, type RouteTable } from './route.ts'
 import { closeIfStalled } from './stalled-connection.ts'
 
 export interface NodeRequestOptions {
@@ -126,20 +118,6 @@ export async function writeNodeResponse(
   }
 }
 
-export interface NodeHandlerOptions extends AuthenticateOptions<IncomingMessage> {
-  /** Path of the routes, such as `/llm`. @default the root */
-  readonly prefix?: string | undefined
-  /**
-   * Responds to requests outside of `prefix`. At the root, also responds to unknown paths, and to other methods on the
-   * paths of the routes.
-   *
-   * @default responds with 404 or 405
-   */
-  readonly fallback?: RequestListener | undefined
-  /** URL of the routes, as clients call it. @default derived from each request */
-  readonly publicUrl?: string | undefined
-}
-
 /**
  * Creates a request listener for `node:http` that also responds to unknown paths and methods. Throws a `TypeError` for
  * an invalid option.
@@ -147,17 +125,13 @@ export interface NodeHandlerOptions extends AuthenticateOptions<IncomingMessage>
  * @param context the `Llm`, if the routes are those of `routesFor()`
  */
 export function toNodeHandler<Context>(
-  { routes, handleUnmatched }: RouteTable<Context>,
+  table: RouteTable<Context>,
   context: Context,
-  options: NodeHandlerOptions = {},
+  options: HandlerOptions<IncomingMessage, RequestListener> = {},
 ): RequestListener {
-  checkKeys('', options, ['prefix', 'fallback', 'publicUrl', 'authenticate', 'authenticateTimeout'])
+  const { prefix, publicUrl, match } = checkHandler(table, context, options)
   const authenticate = createAuthenticator(options)
-  const publicUrl = checkPublicUrl(options.publicUrl)
-  const prefix = checkPrefix(options.prefix)
   const { fallback } = options
-  checkFunction('fallback', fallback)
-  const match = createMatcher(routes)
 
   const respond = async (
     req: IncomingMessage,
@@ -166,7 +140,7 @@ export function toNodeHandler<Context>(
     found: Match<Context>,
   ): Promise<HttpResponse> => {
     if (!('route' in found))
-      return handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
+      return table.handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
     const { route, params } = found
     // Body parsers of connect, serverless platforms and tests store the parsed body here.
     const { body: parsedBody } = req as { readonly body?: unknown }

@@ -16,6 +16,8 @@ export interface Route<Context> {
 /** Routes, and a handler for requests that match no route. */
 export interface RouteTable<Context> {
   readonly routes: readonly Route<Context>[]
+  /** Throws a `TypeError` if the routes cannot be served with this context and option `authenticate`. */
+  checkMount?(context: Context, authenticate: unknown): void
   /** @param allowed methods of the path; empty for an unknown path */
   handleUnmatched(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
 }
@@ -24,10 +26,12 @@ export type Match<Context> =
   | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
   | { readonly allowed: readonly Method[] }
 
-/** Returns a path prefix without a slash at the end. Throws a `TypeError` for anything but a path. */
+/** Returns a path prefix without a slash at the end. Throws a `TypeError` for anything but a path, such as a pattern. */
 export function checkPrefix(prefix = ''): string {
-  if (!/^(\/[^/?#%]+)*\/?$/.test(prefix))
-    throw new TypeError(`Expected \`prefix\` to be a path such as '/llm', got '${prefix}'`)
+  if (!/^(\/[^/?#%:*{}()[\]\\]+)*\/?$/.test(prefix))
+    throw new TypeError(
+      `Expected \`prefix\` to be a path such as '/llm', without parameters, got '${prefix}'`,
+    )
   return prefix.replace(/\/$/, '')
 }
 

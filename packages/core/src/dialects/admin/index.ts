@@ -5,13 +5,20 @@
 
 import { parseSettings } from '../../accounts/keys/schema.ts'
 import { json } from '../../http/respond.ts'
+import { checkAdmin, checkMount } from '../check-mount.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { createOpenApiDocument } from './openapi.ts'
 import { type AdminRoute, adminRouteTable } from './routes.ts'
 
-export const createAdminTable = (): DialectTable => createDialectTable([admin])
+export const createAdminTable = (): DialectTable => ({
+  ...createDialectTable([admin]),
+  checkMount: (llm, authenticate) => {
+    checkMount(llm, authenticate)
+    checkAdmin(llm)
+  },
+})
 
 const toHandler =
   ({ body, isBodyOptional = false, status, handle }: AdminRoute): Handler =>
