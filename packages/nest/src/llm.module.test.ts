@@ -173,6 +173,32 @@ describe('injection', () => {
   })
 })
 
+test('an Llm of a test without the auth of the app stops the start', async () => {
+  const authenticate = () => undefined
+  const override = (llm: Llm) =>
+    Test.createTestingModule({
+      imports: [
+        LlmModule.forRootAsync({ path: 'llm', authenticate, useFactory: () => ({ auth: 'host', engine }) }),
+      ],
+    })
+      .overrideProvider(LLM)
+      .useValue(llm)
+      .compile()
+  const [open, closed] = [
+    await createLlm({ engine, models }),
+    await createLlm({ auth: 'host', engine, models }),
+  ]
+  onTestFinished(async () => void (await Promise.all([open.close(), closed.close()])))
+
+  await expect(override(open)).rejects.toThrow(
+    "The option `authenticate` would never be called, because `auth` is 'anonymous': expected createLlm({ auth: 'host' }), also for the Llm of a test, or no `authenticate`",
+  )
+  const app = (await override(closed)).createNestApplication({ logger: false })
+  onTestFinished(() => app.close())
+  await app.init()
+  await request(app.getHttpServer()).get('/llm/v1/models').expect(401)
+})
+
 test.each<[how: string, module: (options: () => LlmModuleOptions) => DynamicModule]>([
   ['forRoot', () => LlmModule.forRoot({ models: '/missing', local: { threads: 0 } })],
   ['forRootAsync', (useFactory) => LlmModule.forRootAsync({ useFactory })],
@@ -685,7 +711,7 @@ describe('streams', () => {
 test('an app on Fastify does not start', () => {
   const host = Object.assign(new HttpAdapterHost(), { httpAdapter: { getType: () => 'fastify' } })
 
-  expect(() => new LlmModule({}, {} as Llm, host as never)).toThrow('@nestjs/platform-express')
+  expect(() => new LlmModule({}, {} as Llm, {}, host as never)).toThrow('@nestjs/platform-express')
 })
 
 interface Served {

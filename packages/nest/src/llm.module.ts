@@ -52,6 +52,7 @@ const extras: object = {
 
 const OPTIONS = Symbol('LlmModuleOptions')
 const CREATED = Symbol('CreatedLlm')
+const ROUTES = Symbol('LlmRouteOptions')
 
 /** The `Llm` that the module has created and closes. Empty if the app or a test provides another one. */
 interface Created {
@@ -70,7 +71,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
     providers: [
       // Each app that imports this module gets its own object.
       { provide: CREATED, useFactory: (): Created => ({}) },
-      ...(definition.providers ?? []).map((provider) => toLlmProvider(provider, routeOptions)),
+      { provide: ROUTES, useValue: routeOptions },
+      ...(definition.providers ?? []).map(toLlmProvider),
     ],
     exports: [LLM],
   }))
@@ -80,15 +82,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
  * Replaces the provider of the options by the one of the `Llm`. With a provider for each, a test that overrides
  * `LLM` would still run the app's factory of the options.
  */
-function toLlmProvider(provider: Provider, routeOptions: LlmRouteOptions): Provider {
+function toLlmProvider(provider: Provider): Provider {
   if (!('provide' in provider) || provider.provide !== OPTIONS) return provider
   const open = async (created: Created, given: LlmModuleOptions): Promise<Llm> => {
     const { llm: existing, shutdown, ...options } = given
     resolveCloseOptions(shutdown) // An invalid option fails now instead of at the end.
     const llm = existing ?? (await createLlm(options))
     if (!existing) Object.assign(created, { llm, shutdown })
-    checkAuthenticate(llm, routeOptions.authenticate)
-    if (routeOptions.adminPath !== undefined) checkAdmin(llm)
     return llm
   }
   if ('useValue' in provider)
@@ -121,7 +121,8 @@ export class LlmModule
   constructor(
     @Inject(CREATED) created: Created,
     // Creates the `Llm` before the routes are mounted, also in an app that injects it nowhere.
-    @Inject(LLM) _llm: Llm,
+    @Inject(LLM) llm: Llm,
+    @Inject(ROUTES) { authenticate, adminPath }: LlmRouteOptions,
     @Inject(HttpAdapterHost) { httpAdapter }: HttpAdapterHost,
   ) {
     super()
@@ -131,6 +132,9 @@ export class LlmModule
         'Expected an app on @nestjs/platform-express, got one on fastify: mount the routes with `app.register(llmPlugin, { llm })` of @modelmount/fastify instead of this module',
       )
     this.#created = created
+    // Checked here and not in the provider of `LLM`, which a test can override.
+    checkAuthenticate(llm, authenticate)
+    if (adminPath !== undefined) checkAdmin(llm)
   }
 
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {

@@ -19,7 +19,7 @@ export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
     )
   if (access.auth !== 'host' && authenticate)
     throw new TypeError(
-      `The option \`authenticate\` would never be called, because \`auth\` is '${access.auth}': expected createLlm({ auth: 'host' }), or no \`authenticate\``,
+      `The option \`authenticate\` would never be called, because \`auth\` is '${access.auth}': expected createLlm({ auth: 'host' }), also for the Llm of a test, or no \`authenticate\``,
     )
 }
 
