@@ -13,6 +13,7 @@ const versions = {
   '@nestjs/common': '12.5.1',
   '@nestjs/core': '12.5.1',
   '@nestjs/platform-express': '12.5.1',
+  '@nestjs/testing': '12.1.1',
   '@swc/core': '1.16.22',
   '@swc/jest': '0.2.39',
   esbuild: '0.28.2',
