@@ -303,4 +303,4 @@ export const unitSuites: readonly string[] = [
  * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
  * the framework. `.ci/run` runs the other rows.
  */
-export const otherMounts = 'test/conformance/{express,express-4,fastify,fetch,koa,nest}.test.ts'
+export const otherMounts = 'test/conformance/{express,express-4,fastify,fetch,koa,nest,nest-fastify}.test.ts'

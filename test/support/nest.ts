@@ -7,6 +7,7 @@ import type { Llm } from '@modelmount/core'
 import { LlmModule, type LlmModuleExtras } from '@modelmount/nest'
 import { type INestApplication, Module, type Type } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 
 /**
  * @param configure sets up the app before its routes are mounted
@@ -20,6 +21,32 @@ export function nestHandler(
 ): RequestListener {
   const starting = start(llm, options, configure, behind)
   return (req, res) => void starting.then((handler) => handler(req, res))
+}
+
+/** The same with an app on Fastify. @param behind modules of the app behind the routes */
+export function nestFastifyHandler(
+  llm: Llm,
+  options: LlmModuleExtras = {},
+  behind: readonly Type[] = [],
+): RequestListener {
+  const starting = startFastify(llm, options, behind)
+  return (req, res) => void starting.then((handler) => handler(req, res))
+}
+
+async function startFastify(
+  llm: Llm,
+  options: LlmModuleExtras,
+  behind: readonly Type[],
+): Promise<RequestListener> {
+  class App {}
+  Module({ imports: [LlmModule.forRoot({ llm, ...options }), ...behind] })(App)
+  // Otherwise Fastify itself answers ids of more than 100 characters, with 414.
+  const adapter = new FastifyAdapter({ routerOptions: { maxParamLength: 10_000 } })
+  const app = await NestFactory.create<NestFastifyApplication>(App, adapter, { logger: false })
+  await app.init()
+  const instance = app.getHttpAdapter().getInstance()
+  await instance.ready()
+  return (req, res) => instance.routing(req, res)
 }
 
 async function start(

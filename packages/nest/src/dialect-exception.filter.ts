@@ -1,8 +1,7 @@
 /** Renders exceptions of the app's guards, pipes and interceptors as errors of the route's dialect. */
-import type { ServerResponse } from 'node:http'
 import { type Llm, LlmError, type LlmErrorCode } from '@modelmount/core'
 import type { DialectTable } from '@modelmount/core/adapter'
-import { type HttpResponse, writeNodeResponse } from '@modelmount/core/http'
+import type { HttpResponse } from '@modelmount/core/http'
 import {
   type ArgumentsHost,
   Catch,
@@ -13,6 +12,7 @@ import {
   type Type,
 } from '@nestjs/common'
 import { type LlmRequest, readRequest } from './llm.request.ts'
+import { isReply, type LlmResponse, rawResponse, sendResponse } from './llm.response.ts'
 import { LLM } from './llm.tokens.ts'
 
 /**
@@ -33,7 +33,7 @@ export function dialectExceptionFilter(
   return RouteExceptionFilter
 }
 
-type Render = (req: LlmRequest, res: ServerResponse, error: LlmError) => HttpResponse
+type Render = (req: LlmRequest, res: LlmResponse, error: LlmError) => HttpResponse
 
 class DialectExceptionFilter implements ExceptionFilter {
   readonly #render: Render
@@ -44,16 +44,17 @@ class DialectExceptionFilter implements ExceptionFilter {
   }
 
   async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
-    const [req, res] = host.getArgs<[LlmRequest, ServerResponse]>()
+    const [req, res] = host.getArgs<[LlmRequest, LlmResponse]>()
     // The response was sent already, for example by a timeout middleware.
-    if (res.writableEnded) return
+    const raw = rawResponse(res)
+    if (raw.writableEnded || (isReply(res) && res.sent && !raw.headersSent)) return
     // Like Nest, logs all details of an unexpected error, and shows none to the client.
     if (!isExpected(exception)) this.#logger.error(exception)
-    if (res.headersSent) return void res.destroy()
+    if (raw.headersSent) return void raw.destroy()
 
     const response = this.#render(req, res, toLlmError(exception))
     const status = exception instanceof HttpException ? exception.getStatus() : response.status
-    await writeNodeResponse({ ...response, status }, res)
+    await sendResponse(res, { ...response, status })
   }
 }
 

@@ -2,8 +2,6 @@
  * Creates controllers from the route table, so that guards, interceptors, prefixes and logs of the app apply
  * to our routes.
  */
-import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
 import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
 import {
@@ -23,13 +21,14 @@ import {
   RequestMapping,
   RequestMethod,
   Res,
-  StreamableFile,
   type Type,
   UseFilters,
   VERSION_NEUTRAL,
 } from '@nestjs/common'
 import { dialectExceptionFilter } from './dialect-exception.filter.ts'
+import { markRoute } from './fastify-routes.ts'
 import { type LlmRequest, readRequest } from './llm.request.ts'
+import { type LlmResponse, toResult } from './llm.response.ts'
 import { LLM } from './llm.tokens.ts'
 
 export interface LlmRouteOptions {
@@ -112,9 +111,10 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     pattern: string,
     answer: Answer,
     { renderError }: Pick<DialectTable, 'renderError'> = table,
+    served: readonly string[] = [],
   ): void => {
     const key = `${method} ${pattern}`
-    const value = async function (this: LlmController, req: LlmRequest, res: ServerResponse) {
+    const value = async function (this: LlmController, req: LlmRequest, res: LlmResponse) {
       const request = readRequest(req, res, pattern, {
         bodyLimit: limitBytes,
         publicUrl,
@@ -126,6 +126,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 
     Object.defineProperty(prototype, key, descriptor)
     RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
+    markRoute(served)(prototype, key, descriptor)
     UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
     Req()(prototype, key, 0)
     Res({ passthrough: true })(prototype, key, 1)
@@ -148,7 +149,14 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const unroutedController = controller('UnroutedController')
   if (unknownRoutes === 'error') {
     for (const [pattern, allowed] of methods)
-      addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, allowed, llm))
+      addRoute(
+        unroutedController,
+        'ALL',
+        pattern,
+        (request, llm) => handleUnmatched(request, allowed, llm),
+        table,
+        allowed,
+      )
     // Two patterns: the wildcard does not match the mount point itself.
     for (const pattern of ['/', '/*path'])
       addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
@@ -171,6 +179,7 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
         pattern,
         (request, llm) => adminTable.handleUnmatched(request, allowed, llm),
         adminTable,
+        allowed,
       )
     addRoute(
       controllerClass,
@@ -189,25 +198,4 @@ class LlmController {
   constructor(@Inject(LLM) llm: Llm) {
     this.llm = llm
   }
-}
-
-/**
- * Converts a response to the return value of a Nest handler. Interceptors see this value before Nest sends
- * it.
- */
-function toResult(
-  { status, headers, body }: HttpResponse,
-  res: ServerResponse,
-  signal: AbortSignal,
-): string | null | StreamableFile {
-  res.statusCode = status
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  if (body === null || typeof body === 'string') return body
-
-  const stream = Readable.from(body)
-  // Nest would send the headers with the first frame, which may take long.
-  stream.once('resume', () => res.flushHeaders())
-  // Once the response is over, the stream must end. An interceptor may have sent another body instead.
-  signal.addEventListener('abort', () => stream.destroy())
-  return new StreamableFile(stream)
 }

@@ -8,10 +8,12 @@ import {
   type FactoryProvider,
   Inject,
   Module,
+  type NestModule,
   type OnApplicationShutdown,
   type Provider,
 } from '@nestjs/common'
 import { HttpAdapterHost } from '@nestjs/core'
+import { adaptRoutes, type NestFastifyApp } from './fastify-routes.ts'
 import { controllersFor, type LlmRouteOptions } from './llm.controller.ts'
 import { LLM } from './llm.tokens.ts'
 
@@ -107,31 +109,28 @@ function toLlmProvider(provider: Provider): Provider {
 }
 
 /**
- * Add this to the `imports` of the app's module. Nest's own body parser stops at 100 kB, which is too small
- * for long prompts. Create the app with `bodyParser: false`, or call
+ * Add this to the `imports` of the app's module. On Express, Nest's own body parser stops at 100 kB, which is too
+ * small for long prompts. Create the app with `bodyParser: false`, or call
  * `app.useBodyParser('json', { limit: '32mb' })`.
  */
 @Module({})
 export class LlmModule
   extends ConfigurableModuleClass
-  implements BeforeApplicationShutdown, OnApplicationShutdown
+  implements NestModule, BeforeApplicationShutdown, OnApplicationShutdown
 {
   readonly #created: Created
+  readonly #adapterHost: HttpAdapterHost
 
   constructor(
     @Inject(CREATED) created: Created,
     // Creates the `Llm` before the routes are mounted, also in an app that injects it nowhere.
     @Inject(LLM) llm: Llm,
     @Inject(ROUTES) { authenticate, adminPath }: LlmRouteOptions,
-    @Inject(HttpAdapterHost) { httpAdapter }: HttpAdapterHost,
+    @Inject(HttpAdapterHost) adapterHost: HttpAdapterHost,
   ) {
     super()
-    // An application context without HTTP has no `httpAdapter`.
-    if (httpAdapter?.getType() === 'fastify')
-      throw new TypeError(
-        'Expected an app on @nestjs/platform-express, got one on fastify: mount the routes with `app.register(llmPlugin, { llm })` of @modelmount/fastify instead of this module',
-      )
     this.#created = created
+    this.#adapterHost = adapterHost
     // Checked here and not in the provider of `LLM`, which a test can override.
     checkAuthenticate(llm, authenticate)
     if (adminPath !== undefined) checkAdmin(llm)
@@ -140,6 +139,12 @@ export class LlmModule
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the builder returns a module of the class it is called on.
     return super.forRoot(options)
+  }
+
+  /** Runs before Nest adds routes to the HTTP server. A test has no adapter yet when it creates the module. */
+  configure(): void {
+    const { httpAdapter } = this.#adapterHost
+    if (httpAdapter.getType() === 'fastify') adaptRoutes(httpAdapter.getInstance<NestFastifyApp>())
   }
 
   /** Runs before Nest closes the server, which waits for running responses. */

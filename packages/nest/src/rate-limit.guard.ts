@@ -1,9 +1,10 @@
 /** Rate limits for routes of the host app. */
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import { createRouteLimit, type LlmError, type RateLimiter, type Reservation } from '@modelmount/core/limits'
 import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable } from '@nestjs/common'
 import { Reflector } from '@nestjs/core'
 import type { LlmRequest } from './llm.request.ts'
+import { type LlmResponse, rawResponse } from './llm.response.ts'
 import { RATE_LIMIT, RATE_LIMITER, type RateLimitOptions } from './rate-limit.decorator.ts'
 
 /** A request that `RateLimitGuard` admitted. Its route can settle the actual cost with `reservation`. */
@@ -30,7 +31,7 @@ export class RateLimitGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp()
-    const [req, res] = [http.getRequest<LimitedRequest>(), http.getResponse<ServerResponse>()]
+    const [req, res] = [http.getRequest<LimitedRequest>(), rawResponse(http.getResponse<LlmResponse>())]
     const admission = await this.#limitOf(context)(req)
     for (const [name, value] of Object.entries(admission.headers)) res.setHeader(name, value)
     if ('refusal' in admission) throw this.refusal(admission.refusal)
