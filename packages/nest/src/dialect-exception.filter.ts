@@ -12,7 +12,7 @@ import {
   type Type,
 } from '@nestjs/common'
 import { type LlmRequest, readRequest } from './llm.request.ts'
-import { isReply, type LlmResponse, rawResponse, sendResponse } from './llm.response.ts'
+import { type LlmResponse, rawResponse, sendResponse } from './llm.response.ts'
 import { LLM } from './llm.tokens.ts'
 
 /**
@@ -45,9 +45,9 @@ class DialectExceptionFilter implements ExceptionFilter {
 
   async catch(exception: unknown, host: ArgumentsHost): Promise<void> {
     const [req, res] = host.getArgs<[LlmRequest, LlmResponse]>()
-    // The response was sent already, for example by a timeout middleware.
     const raw = rawResponse(res)
-    if (raw.writableEnded || (isReply(res) && res.sent && !raw.headersSent)) return
+    // The response was sent already, for example by a timeout middleware.
+    if (raw.writableEnded) return
     // Like Nest, logs all details of an unexpected error, and shows none to the client.
     if (!isExpected(exception)) this.#logger.error(exception)
     if (raw.headersSent) return void raw.destroy()

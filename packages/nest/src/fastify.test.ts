@@ -92,6 +92,20 @@ test('errors name the path below the prefixes', async () => {
   expect(home.body).toBe('Ollama is running')
 })
 
+test('other methods with a body, and empty parameters, reach no route', async () => {
+  const app = await appOf({ llm, path: 'llm' })
+
+  const query = await app.inject({ method: 'QUERY' as 'POST', url: `/llm${chat}`, payload: hello })
+  const file = await app.inject('/llm/v1/files/')
+  const model = await app.inject('/llm/v1/models/')
+  const head = await app.inject({ method: 'HEAD', url: '/llm/v1/models' })
+
+  expect([query.statusCode, query.headers.allow]).toEqual([405, 'POST'])
+  expect([file.statusCode, file.json().message]).toEqual([404, 'Cannot GET /llm/v1/files/'])
+  expect([model.statusCode, model.json().error.code]).toEqual([404, 'model_not_found'])
+  expect([head.statusCode, head.body]).toEqual([200, ''])
+})
+
 test('two modules share nothing', async () => {
   const german = await createLlm({ engine: scriptedEngine('Guten Tag.'), models })
   @Module({

@@ -60,7 +60,7 @@ export interface LlmRouteOptions {
    * @default `error` under a `path`, `pass` without one
    */
   readonly unknownRoutes?: 'pass' | 'error' | undefined
-  /** The largest request body. It applies if the app is created with `bodyParser: false`. @default '32mb' */
+  /** The largest request body. On Express, it applies if the app has `bodyParser: false`. @default '32mb' */
   readonly bodyLimit?: NodeRequestOptions['bodyLimit']
   /**
    * URL of the routes as clients call it, with the prefixes: `https://api.example.com/llm`. Set it behind a proxy that

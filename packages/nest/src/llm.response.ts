@@ -7,7 +7,6 @@ import { StreamableFile } from '@nestjs/common'
 /** The fields of a Fastify reply that this package uses. */
 interface NestFastifyReply {
   readonly raw: ServerResponse
-  readonly sent: boolean
   getHeader(name: string): number | string | string[] | undefined
   code(status: number): NestFastifyReply
   headers(headers: Readonly<Record<string, unknown>>): NestFastifyReply
