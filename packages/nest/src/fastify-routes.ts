@@ -3,11 +3,11 @@ import { SetMetadata } from '@nestjs/common'
 
 /** Nest passes this metadata of a handler to Fastify as the `config` of the route. */
 const routeConfig = '__fastify_route_config__'
-const otherRoutesOf = Symbol('otherRoutesOf')
+const servedMethods = Symbol('servedMethods')
 
 /** Marks a handler as ours. @param served methods of the path that have routes before an `ALL` route */
 export const markRoute = (served: readonly string[]): ReturnType<typeof SetMetadata> =>
-  SetMetadata(routeConfig, { [otherRoutesOf]: served })
+  SetMetadata(routeConfig, { [servedMethods]: served })
 
 type RouteHook = (request: { readonly method: string; headers: object }) => Promise<void>
 
@@ -15,7 +15,7 @@ type RouteHook = (request: { readonly method: string; headers: object }) => Prom
 interface NestFastifyRoute {
   url: string
   method: string | string[]
-  readonly config?: { readonly [otherRoutesOf]?: readonly string[] }
+  readonly config?: { readonly [servedMethods]?: readonly string[] }
   preParsing?: RouteHook | RouteHook[]
   preValidation?: RouteHook | RouteHook[]
 }
@@ -31,7 +31,7 @@ export const toFastifyUrl = (path: string): string => path.replace(/\*\w+$/, '*'
 /** Adapts all of our routes that Nest adds to the app from now on. Routes of the app stay as they are. */
 export function adaptRoutes(app: NestFastifyApp): void {
   app.addHook('onRoute', (route) => {
-    const served = route.config?.[otherRoutesOf]
+    const served = route.config?.[servedMethods]
     if (served === undefined) return
     route.url = toFastifyUrl(route.url)
     // Fastify allows one route per method and path, and adds a HEAD route to each GET route.
