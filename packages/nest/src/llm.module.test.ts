@@ -173,6 +173,35 @@ describe('injection', () => {
   })
 })
 
+test('a test can override the Llm by a fake with some of its methods', async () => {
+  @Controller('stories')
+  class Stories {
+    readonly #llm: Llm
+    constructor(@InjectLlm() llm: Llm) {
+      this.#llm = llm
+    }
+    @Get()
+    async tell() {
+      return (await this.#llm.chat('Tell me a story.')).text
+    }
+  }
+  const authenticate = () => ({ id: 'ann' })
+  const compiled = await Test.createTestingModule({
+    imports: [LlmModule.forRoot({ auth: 'host', authenticate, path: 'llm', adminPath: 'admin' })],
+    controllers: [Stories],
+  })
+    .overrideProvider(LLM)
+    .useValue({ chat: async () => ({ text: 'Once upon a time.' }) })
+    .compile()
+  const app = compiled.createNestApplication({ logger: false })
+  onTestFinished(() => app.close())
+  await app.init()
+
+  const story = await request(app.getHttpServer()).get('/stories')
+
+  expect(story.text).toBe('Once upon a time.')
+})
+
 test('an Llm of a test without the auth of the app stops the start', async () => {
   const authenticate = () => undefined
   const override = (llm: Llm) =>

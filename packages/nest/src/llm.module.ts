@@ -1,6 +1,6 @@
 /** Mounts the routes of an `Llm` in a Nest app, as controllers, and provides the `Llm` for injection. */
 import { type CloseOptions, createLlm, type Llm, type LlmOptions } from '@modelmount/core'
-import { checkAdmin, checkAuthenticate, resolveCloseOptions } from '@modelmount/core/adapter'
+import { checkAdmin, checkAuthenticate, isLlm, resolveCloseOptions } from '@modelmount/core/adapter'
 import {
   type BeforeApplicationShutdown,
   ConfigurableModuleBuilder,
@@ -131,7 +131,9 @@ export class LlmModule
     super()
     this.#created = created
     this.#adapterHost = adapterHost
-    // Checked here and not in the provider of `LLM`, which a test can override.
+    // Checked here and not in the provider of `LLM`, which a test can override. A fake with only the methods that the
+    // app calls cannot answer our routes.
+    if (!isLlm(llm)) return
     checkAuthenticate(llm, authenticate)
     if (adminPath !== undefined) checkAdmin(llm)
   }

@@ -4,7 +4,7 @@ export type { Access } from '../accounts/auth/access.ts'
 export { LlmError } from '../errors.ts'
 export { resolveCloseOptions } from '../options/close.ts'
 export { toBytes } from '../units.ts'
-export { checkAdmin, checkAuthenticate } from './check-mount.ts'
+export { checkAdmin, checkAuthenticate, isLlm } from './check-mount.ts'
 export { dialectNames } from './index.ts'
 export {
   type AdminMountOptions,

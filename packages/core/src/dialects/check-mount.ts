@@ -10,6 +10,9 @@ export function checkMount(llm: Llm, authenticate: unknown): void {
   checkAuthenticate(llm, authenticate)
 }
 
+/** Whether an object is an `Llm`, and not a fake of a test with some of its methods. */
+export const isLlm = (value: object): value is Llm => internals in value
+
 /** Throws if `authenticate` is missing with `auth: 'host'`, or is set with another `auth`. */
 export function checkAuthenticate(llm: Llm, authenticate: unknown): void {
   const { access } = llm[internals]
