@@ -624,7 +624,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
     ],
     [
       'test/incidents/streams/names-became-headers.test.ts',
-      'request ids are our own, and ids of the client are not repeated',
+      'only a well-formed x-request-id of the client is repeated',
     ],
   ),
   'F-3': tested(

@@ -26,7 +26,7 @@ afterEach(() => llm.close())
 const forged = (name: string): Buffer =>
   (forgeries.find((one) => one.name === name) as (typeof forgeries)[number]).bytes()
 /** Another choice of tokens may end the answer early. */
-const greedy = { sampling: { temperature: 0 } }
+const greedy = { temperature: 0 }
 const short = { model: 'noise', maxTokens: 5, ...greedy }
 const processId = (): number => llm.loaded()[0]?.processId ?? Number.NaN
 const kill = (): boolean => process.kill(processId(), 'SIGKILL')
@@ -81,7 +81,7 @@ describe('a model process that is killed', () => {
         messages: [{ role: 'user' as const, content: [{ type: 'text' as const, text: prompt }] }],
       },
       maxTokens,
-      ...greedy,
+      sampling: greedy,
     }
     const generation = await llm.generate(request, { signal: new AbortController().signal, stream: true })
     try {

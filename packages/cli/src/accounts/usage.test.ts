@@ -95,7 +95,7 @@ test('an absent database is an error with its path', async () => {
 })
 
 test('unreadable prices are an error', () => {
-  expect(() => readPrices(join(data, 'missing.json'))).toThrow('cannot be read')
+  expect(() => readPrices(join(data, 'missing.json'))).toThrow('missing.json does not exist.')
   writeFileSync(join(data, 'list.json'), '[]')
   expect(() => readPrices(join(data, 'list.json'))).toThrow('Expected an object of prices')
 })
