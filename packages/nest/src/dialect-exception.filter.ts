@@ -1,6 +1,6 @@
 /** Renders exceptions of the app's guards, pipes and interceptors as errors of the route's dialect. */
 import { type Llm, LlmError, type LlmErrorCode } from '@modelmount/core'
-import type { DialectTable } from '@modelmount/core/adapter'
+import { type DialectTable, isLlm } from '@modelmount/core/adapter'
 import type { HttpResponse } from '@modelmount/core/http'
 import {
   type ArgumentsHost,
@@ -27,10 +27,23 @@ export function dialectExceptionFilter(
   @Catch()
   class RouteExceptionFilter extends DialectExceptionFilter {
     constructor(@Inject(LLM) llm: Llm) {
-      super((req, res, error) => renderError(readRequest(req, res, pattern), error, llm))
+      super(
+        isLlm(llm)
+          ? (req, res, error) => renderError(readRequest(req, res, pattern), error, llm)
+          : () => overriddenByFake,
+      )
     }
   }
   return RouteExceptionFilter
+}
+
+/** The answer of our routes in a test that overrides `LLM` by an object with some methods. */
+const overriddenByFake: HttpResponse = {
+  status: 500,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({
+    error: 'These routes need an Llm of createLlm(), and LLM is overridden by another object.',
+  }),
 }
 
 type Render = (req: LlmRequest, res: LlmResponse, error: LlmError) => HttpResponse

@@ -198,8 +198,13 @@ test('a test can override the Llm by a fake with some of its methods', async () 
   await app.init()
 
   const story = await request(app.getHttpServer()).get('/stories')
+  const models = await request(app.getHttpServer()).get('/llm/v1/models')
 
   expect(story.text).toBe('Once upon a time.')
+  expect([models.status, models.body.error]).toEqual([
+    500,
+    'These routes need an Llm of createLlm(), and LLM is overridden by another object.',
+  ])
 })
 
 test('an Llm of a test without the auth of the app stops the start', async () => {
