@@ -77,9 +77,10 @@ async def anthropic_batches(is_async):
     story = {**params, 'messages': STORY, 'max_tokens': 100}
     many = [{'custom_id': f'item-{index}', 'params': story} for index in range(MANY)]
     running = await done(batches.create(requests=many))
+    # Before it is canceled, because a canceled batch may end at once.
+    await refused(lambda: batches.delete(running.id), anthropic.BadRequestError)
     canceling = await done(batches.cancel(running.id))
     assert canceling.processing_status == 'canceling' and canceling.cancel_initiated_at, canceling
-    await refused(lambda: batches.delete(running.id), anthropic.BadRequestError)
     ended = await polled(lambda: batches.retrieve(running.id), ['ended'])
     types = [result.result.type for result in await items(batches.results(running.id))]
     assert len(types) == MANY and types.count('canceled') == ended.request_counts.canceled > 0, ended
