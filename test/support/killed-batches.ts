@@ -123,10 +123,10 @@ async function killUntilEnded(
       await until(({ ended }) => ended >= afterItems)
       await delay(random() * 200)
       const index = Math.floor(random() * appCount)
-      const app = apps[index] as KillableServer
-      // An app that has just started has no model process yet.
-      if (target === 'model') while (!(await app.killModelProcess())) await delay(20)
-      else await app.kill()
+      // Apps that have just started have no model process yet, and get none if the batches end before.
+      if (target === 'model')
+        while (!(await killModelProcess(apps)) && (await readState()).open > 0) await delay(20)
+      else await apps[index]?.kill()
       if ((await readState()).open === 0) break
       killed[target]++
       if (target === 'app') apps[index] = await start()
@@ -137,6 +137,12 @@ async function killUntilEnded(
     await Promise.all(apps.map((app) => app.kill()))
     await store.close()
   }
+}
+
+/** Returns false if no app has a model process. */
+async function killModelProcess(apps: readonly KillableServer[]): Promise<boolean> {
+  for (const app of apps) if (await app.killModelProcess()) return true
+  return false
 }
 
 /** The result of one item, in the terms of both APIs. */
