@@ -1,4 +1,4 @@
-/** What the models have in common: their options of a call to an `Llm`, and its errors. */
+/** The parts that all models share: the options of a call to an `Llm`, and its errors. */
 import { APICallError } from '@ai-sdk/provider'
 import type { Caller, Llm } from '@modelmount/core'
 import { LlmError } from '@modelmount/core/engine'

@@ -8,7 +8,7 @@ import type {
   Sampling,
 } from '@modelmount/core/engine'
 
-/** Who the call is for, and how urgent it is. */
+/** The end user of a call, and its priority. */
 export interface CallerOptions {
   /** Id of the end user behind the caller, for the limits `perEndUser` of the caller. @default none */
   readonly endUser?: string | undefined

@@ -11,7 +11,7 @@ export interface CallUsage extends TokenUsage {
 export const totalTokensOf = ({ inputTokens, outputTokens, undeliveredTokens }: CallUsage): number =>
   inputTokens + outputTokens + undeliveredTokens
 
-export const addUsage = (a: CallUsage, b: CallUsage): CallUsage => ({
+export const addTokenUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   reusedTokens: a.reusedTokens + b.reusedTokens,
   cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
@@ -20,6 +20,10 @@ export const addUsage = (a: CallUsage, b: CallUsage): CallUsage => ({
     '1h': a.cacheWriteTokens['1h'] + b.cacheWriteTokens['1h'],
   },
   outputTokens: a.outputTokens + b.outputTokens,
+})
+
+export const addUsage = (a: CallUsage, b: CallUsage): CallUsage => ({
+  ...addTokenUsage(a, b),
   undeliveredTokens: a.undeliveredTokens + b.undeliveredTokens,
 })
 

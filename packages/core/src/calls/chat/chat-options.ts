@@ -74,7 +74,7 @@ export interface PreparedChat {
   readonly sampling: Sampling
   readonly schema: ResolvedSchema | undefined
   readonly tools: ResolvedTools
-  /** Of the first step. */
+  /** Applies to the first step. */
   readonly toolChoice: ToolChoice
   readonly maxSteps: number
 }

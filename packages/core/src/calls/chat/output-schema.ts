@@ -15,10 +15,10 @@ import { toJsonSchema } from './to-json-schema.ts'
 /** A schema of zod, valibot, arktype or another library with Standard Schema, or a JSON Schema. */
 export type OutputSchema = StandardSchema | JsonSchema
 
-/** What validation by a schema returns. `unknown` for a JSON Schema without `jsonSchema<T>()`. */
+/** Type of a value that a schema has validated. `unknown` for a JSON Schema without `jsonSchema<T>()`. */
 export type OutputOf<Schema> = Schema extends StandardSchema ? InferOutput<Schema> : unknown
 
-/** What the model generates for a schema, before validation. */
+/** Type of the JSON that the model generates for a schema, before validation. */
 export type InputOf<Schema> = Schema extends StandardSchema ? InferInput<Schema> : unknown
 
 /** An object that is still being generated: strings may be incomplete, and fields and entries may be missing. */

@@ -1,4 +1,5 @@
 /** The result of `llm.chat()`. */
+import { addTokenUsage } from '../../accounts/usage/call-usage.ts'
 import type { GenerateResult, Timings, TokenUsage } from '../../engine/events.ts'
 import { LlmError } from '../../errors.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
@@ -32,7 +33,7 @@ export interface ChatResult extends Omit<ChatStep, 'toolCalls' | 'toolResults'> 
   /** Calls that have no result yet: of tools without `execute`, or of the last of `maxSteps` steps. */
   readonly toolCalls: readonly ChatToolCall[]
   readonly steps: readonly ChatStep[]
-  /** What to append to the conversation so that it can go on: answers, and results of tools. */
+  /** The messages to append to the conversation before its next turn: answers, and results of tools. */
   readonly messages: readonly ChatMessage[]
 }
 
@@ -44,11 +45,11 @@ export interface ObjectResult<T> extends ChatResult {
 /** A piece of an answer with a schema. */
 export interface ObjectPiece<T> {
   readonly text: string
-  /** What the current answer contains so far, before validation. Strings may be incomplete. */
+  /** The part of the current answer so far, before validation. Strings may be incomplete. */
   readonly object: T | undefined
 }
 
-/** What a stream yields. */
+/** A piece of a stream. */
 export type ChatPiece<Schema> = Schema extends OutputSchema
   ? ObjectPiece<PartialObject<InputOf<Schema>>>
   : string
@@ -76,23 +77,12 @@ export function toChatResult(
   return {
     ...last,
     toolCalls,
-    usage: steps.map(({ usage }) => usage).reduce(addUsage),
+    usage: steps.map(({ usage }) => usage).reduce(addTokenUsage),
     timings: steps.map(({ timings }) => timings).reduce(addTimings),
     steps,
     messages,
   }
 }
-
-const addUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  reusedTokens: a.reusedTokens + b.reusedTokens,
-  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
-  cacheWriteTokens: {
-    '5m': a.cacheWriteTokens['5m'] + b.cacheWriteTokens['5m'],
-    '1h': a.cacheWriteTokens['1h'] + b.cacheWriteTokens['1h'],
-  },
-  outputTokens: a.outputTokens + b.outputTokens,
-})
 
 const addTimings = (a: Timings, b: Timings): Timings => ({
   loadMs: a.loadMs + b.loadMs,

@@ -18,9 +18,9 @@ export interface ValidationIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** What a value has to be before validation. */
+/** Type of a value before validation. */
 export type InferInput<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['input']
-/** What validation returns. */
+/** Type of a value after validation. */
 export type InferOutput<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>['output']
 
 export const isStandardSchema = (value: unknown): value is StandardSchema =>
