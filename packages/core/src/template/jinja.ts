@@ -8,6 +8,12 @@ import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
 import { createNeutralizer } from './neutralize.ts'
 import { listRoleFallbacks } from './role-fallbacks.ts'
+import {
+  toDateVariables,
+  toDefaultReasoning,
+  toReasoningStrength,
+  toReasoningSwitch,
+} from './standard-variables.ts'
 
 export interface ChatTemplate {
   readonly source: string
@@ -21,7 +27,7 @@ export interface RenderOptions {
   /** Whether the model should reason before it answers. If absent, the template decides. */
   readonly reasoning?: boolean | undefined
   readonly tools?: readonly Tool[] | undefined
-  /** Additional template variables. They cannot override the standard variables. */
+  /** Additional template variables. They override the date and defaults, but not other variables. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -72,15 +78,16 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
     const conversation = toConversation(messages, { tools, source, neutralize, supportsSystemRole })
     return {
       variables: {
+        ...toDateVariables(new Date()),
+        ...toDefaultReasoning(source),
+        ...toReasoningStrength(variables),
         ...variables,
+        ...(reasoning !== undefined && toReasoningSwitch(source, reasoning, variables)),
         ...conversation,
         messages: isOpen ? appendEndMark(conversation.messages) : conversation.messages,
         add_generation_prompt: !isOpen,
         bos_token: bosToken,
         eos_token: eosToken,
-        ...(reasoning !== undefined && { enable_thinking: reasoning, thinking: reasoning }),
-        // Seed-OSS has a token budget for reasoning instead of a switch.
-        ...(reasoning === false && { thinking_budget: 0 }),
       },
       isContinued: isOpen,
     }
