@@ -86,7 +86,7 @@ export const output = {
     const first = { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '' } }
     const second = { id: 'call_b', type: 'function', function: { name: 'time', arguments: '' } }
     expect(deltasOf(chunks)).toEqual([
-      { role: 'assistant', content: '', refusal: null },
+      { role: 'assistant', content: null, refusal: null },
       { tool_calls: [{ index: 0, ...first }] },
       { tool_calls: [{ index: 0, function: { arguments: '{"city":' } }] },
       { tool_calls: [{ index: 0, function: { arguments: '"Paris"}' } }] },

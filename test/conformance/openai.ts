@@ -420,7 +420,7 @@ export const checks = {
 
     const response = await chat(url, { model: 'tiny', messages: [{ role: 'user', content }] })
 
-    expect(contentOf(await completionOf(response))).toBe('Once upon a time')
+    expect(contentOf(await completionOf(response))).toBe('Once upon\n a time')
   },
 
   'openai:chat:developer-is-system': async (serve) => {

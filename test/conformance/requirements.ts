@@ -214,7 +214,7 @@ export const requirements = {
   },
   'openai:chat:text-parts': {
     source: create,
-    behavior: 'Content in several text parts makes the same prompt as the joined text.',
+    behavior: 'Text parts of one message are joined with a line break, like in the server of llama.cpp.',
   },
   'openai:chat:developer-is-system': {
     source: create,

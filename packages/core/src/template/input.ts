@@ -12,6 +12,7 @@ export class ParserInput {
   #text = ''
   #at = 0
   #ended = false
+  #isCut = false
   /** Earlier chunks of the captured text. The rest of this text starts at `#captureStart` in `#text`. */
   #captured: string[] | undefined
   #captureStart = 0
@@ -23,8 +24,10 @@ export class ParserInput {
     this.#at = 0
   }
 
-  end(): void {
+  /** @param isCut whether an incomplete mark at the end is dropped */
+  end(isCut: boolean): void {
     this.#ended = true
+    this.#isCut = isCut
   }
 
   /** Returns the character at offset `ahead` without taking it. Returns an empty string at the end. */
@@ -58,6 +61,15 @@ export class ParserInput {
     return false
   }
 
+  /** Takes the rest of a text that was cut off, if it is the start of a mark. */
+  *tryTakeCut(marks: readonly string[]): ParseSteps<boolean> {
+    if ((yield* this.peek()) === '' || !this.#isCut) return false
+    const rest = this.#text.slice(this.#at)
+    if (!marks.some((mark) => mark.startsWith(rest))) return false
+    this.#at = this.#text.length
+    return true
+  }
+
   *skipBlanks(): ParseSteps {
     yield* this.takeRun(' \t\r\n')
   }
@@ -76,7 +88,7 @@ export class ParserInput {
   /**
    * Emits text as it arrives, up to the first mark or the end. Returns the mark without taking it, or
    * `undefined` at the end. No mark may be a prefix of another mark. A mark inside another mark must end
-   * where that mark ends.
+   * where that mark ends. Drops an incomplete mark at the end of a text that was cut off.
    */
   *takeUpTo(marks: readonly string[], emit: (text: string) => void): ParseSteps<string | undefined> {
     for (;;) {
@@ -88,9 +100,10 @@ export class ParserInput {
         end = at
         found = mark
       }
-      if (found === undefined && !this.#ended) end -= measurePartialMark(marks, this.#text, this.#at)
+      if (found === undefined && (!this.#ended || this.#isCut))
+        end -= measurePartialMark(marks, this.#text, this.#at)
       if (end > this.#at) emit(this.#text.slice(this.#at, end))
-      this.#at = end
+      this.#at = found === undefined && this.#ended ? this.#text.length : end
       if (found !== undefined || this.#ended) return found
       yield
     }
@@ -138,8 +151,8 @@ export function createIncrementalParser(
       steps.next()
       return output.take()
     },
-    flush: () => {
-      input.end()
+    flush: (isCut = false) => {
+      input.end(isCut)
       steps.next()
       return output.finish()
     },

@@ -14,8 +14,12 @@ export type OutputPart =
 export interface OutputParser {
   /** Returns the parts that no later text can change. */
   push(text: string): readonly OutputPart[]
-  /** Returns the remaining parts at the end of the text. */
-  flush(): readonly OutputPart[]
+  /**
+   * Returns the remaining parts at the end of the text.
+   *
+   * @param isCut whether a limit has cut the text off. An incomplete reasoning tag at its end is then dropped
+   */
+  flush(isCut?: boolean): readonly OutputPart[]
 }
 
 /**

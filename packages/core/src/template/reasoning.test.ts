@@ -1,15 +1,17 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { OutputPart } from './output-part.ts'
 import { splitReasoning } from './reasoning.ts'
 
 /** Joins the parts of each type. */
 function split(pieces: readonly string[], prompt = '', template = ''): { reasoning: string; text: string } {
   const splitter = splitReasoning(prompt, template)
   const result = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush()]
-  const join = (type: string): string =>
-    result.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
-  return { reasoning: join('reasoning'), text: join('text') }
+  return { reasoning: joinType(result, 'reasoning'), text: joinType(result, 'text') }
 }
+
+const joinType = (parts: readonly OutputPart[], type: string): string =>
+  parts.map((one) => (one.type === type && 'text' in one ? one.text : '')).join('')
 
 test.each([
   ['<think>2 and 3.</think>5', '2 and 3.', '5'],
@@ -34,6 +36,29 @@ test.each([
     }),
   )
 })
+
+test.each([
+  ['<th', '', '', ''],
+  [' \n<', '', '', ''],
+  ['<th', '<seed:think>', '', ''],
+  ['<think>a </thi', '', 'a', ''],
+  ['<think>a </thi x', '', 'a </thi x', ''],
+  ['<think>a</think> <', '', 'a', '<'],
+  ['5 <th', '', '', '5 <th'],
+  ['<thx', '', '', '<thx'],
+  ['<think>a</think><respon', '</response>', 'a', ''],
+  ['<think>a</think><response>b</respon', '</response>', 'a', 'b'],
+])(
+  'drops an incomplete tag at the end of %j, which a limit has cut off',
+  (answer, template, reasoning, text) => {
+    for (const pieces of [[answer], [...answer]]) {
+      const splitter = splitReasoning('', template)
+      const result = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.flush(true)]
+      expect(joinType(result, 'reasoning')).toBe(reasoning)
+      expect(joinType(result, 'text')).toBe(text)
+    }
+  },
+)
 
 test('a prompt can contain the opening tag', () => {
   expect(split(['2 and 3.', '</thi', 'nk>', '\n\n5'], 'user: 2 + 3?\n<think>\n')).toEqual({

@@ -91,6 +91,7 @@ function* parseReasoning(
     input.startCapture()
     yield* input.skipBlanks()
     for (const candidate of known) if (!tags && (yield* input.tryTake(candidate.open))) tags = candidate
+    if (!tags && (yield* input.tryTakeCut(known.map(({ open }) => open)))) input.dropCapture()
   }
   if (tags) {
     input.dropCapture()
@@ -108,7 +109,7 @@ function* parseReasoning(
       output.isTrimming = true
       if (yield* input.takeUpTo([answerTags.close], emitText)) input.skip(answerTags.close.length)
       output.markBoundary()
-    }
+    } else if (yield* input.tryTakeCut([answerTags.open])) input.dropCapture()
   }
   emitText(input.takeCaptured())
   yield* input.takeUpTo([], emitText)

@@ -49,18 +49,19 @@ test('a turn has its reasoning, its text and its calls, in this order', () => {
   })
 })
 
-test('a refusal becomes text', () => {
+test('parts of a message become one text, with a line break between them, and a refusal is text', () => {
   const content = [
-    { type: 'text', text: 'Sorry. ' },
+    { type: 'text', text: 'Sorry.' },
     { type: 'refusal', refusal: 'I will not.' },
   ]
 
-  const [turn] = read([{ role: 'assistant', content }])
-
-  expect(turn?.content).toEqual([
-    { type: 'text', text: 'Sorry. ' },
-    { type: 'text', text: 'I will not.' },
+  const [turn, question] = read([
+    { role: 'assistant', content },
+    { role: 'user', content: [{ type: 'text', text: 'Why?' }] },
   ])
+
+  expect(turn?.content).toEqual([{ type: 'text', text: 'Sorry.\nI will not.' }])
+  expect(question?.content).toEqual([{ type: 'text', text: 'Why?' }])
 })
 
 test('arguments that are not JSON stay unchanged', () => {

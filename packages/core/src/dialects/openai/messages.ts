@@ -93,8 +93,12 @@ function toMessage(message: RequestMessage): neutral.Message {
 
 type TextPart = Extract<neutral.Part, { type: 'text' | 'reasoning' }>
 
-export const toParts = (content: Content | undefined): readonly TextPart[] =>
-  typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? [])
+/** Joins text parts with a line break, like llama.cpp's server. */
+export const toParts = (content: Content | undefined): readonly TextPart[] => {
+  if (content === undefined) return []
+  const text = typeof content === 'string' ? content : content.map((part) => part.text).join('\n')
+  return [{ type: 'text', text }]
+}
 
 function toReasoningParts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {
   const text = reasoning_content || reasoning

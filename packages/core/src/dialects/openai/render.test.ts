@@ -24,7 +24,10 @@ const wireUsage = {
   },
 }
 
-function generationOf(texts: readonly string[], finishReason: FinishReason = 'stop'): Generation {
+function generationOf(
+  content: readonly (string | GenerateEvent)[],
+  finishReason: FinishReason = 'stop',
+): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {
     yield {
       type: 'start',
@@ -34,7 +37,8 @@ function generationOf(texts: readonly string[], finishReason: FinishReason = 'st
       ...uncached,
       fingerprint: 'fp_1',
     }
-    for (const text of texts) yield { type: 'text', text, tokens: 1 }
+    for (const part of content)
+      yield typeof part === 'string' ? { type: 'text', text: part, tokens: 1 } : part
     yield { type: 'end', finishReason, usage, timings }
   }
   return { ...head, [Symbol.asyncIterator]: events }
@@ -118,6 +122,22 @@ test('a stream has the role, the pieces, the finish reason and [DONE]', async ()
   ])
 })
 
+const toolCall: GenerateEvent = { type: 'tool-call', index: 0, id: 'call_1', name: 'f' }
+
+test.each<[before: string, events: readonly (string | GenerateEvent)[], content: string | null]>([
+  ['a tool call', [toolCall], null],
+  ['reasoning', [{ type: 'reasoning', text: 'Hm.', tokens: 1 }, toolCall], null],
+  ['text', ['Hi', toolCall], ''],
+  ['the end', [], ''],
+])(
+  'in the first chunk before %s, the content is null unless it is text',
+  async (_before, events, content) => {
+    const [first] = await dataOf(renderChunks(generationOf(events), body))
+
+    expect(first).toMatchObject({ choices: [{ delta: { role: 'assistant', content } }] })
+  },
+)
+
 test('with include_usage every chunk has a usage, and the last chunk has the counts', async () => {
   const data = await dataOf(
     renderChunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
@@ -159,13 +179,17 @@ test('each frame is one event, rendered when it is pulled', async () => {
     yield { type: 'start', model: 'm', inputTokens: 1, reusedTokens: 0, ...uncached, fingerprint: 'fp_1' }
     made++
     yield { type: 'text', text: 'a', tokens: 1 }
+    made++
+    yield { type: 'text', text: 'b', tokens: 1 }
   }
   const frames = renderChunks({ ...head, [Symbol.asyncIterator]: events }, body)
 
+  const opened = await frames.next()
   const { value: frame } = await frames.next()
 
+  expect(opened.value).toMatch(/^data: \{.*\}\n\n$/)
   expect(frame).toMatch(/^data: \{.*\}\n\n$/)
-  expect(made).toBe(1)
+  expect(made).toBe(2)
 })
 
 test('ending the frames early cancels the generation', async () => {

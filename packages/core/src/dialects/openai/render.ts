@@ -7,6 +7,7 @@
 import type { Generation } from '../../calls/generation.ts'
 import type {
   FinishReason,
+  GenerateEvent,
   GenerateResult,
   SampledToken,
   TokenLogprob,
@@ -54,6 +55,7 @@ export async function* renderChunks(
   const includesUsage = body.stream_options?.include_usage ?? false
   const common = toHead(generation, 'chat.completion.chunk', 'chatcmpl')
   let opening = ''
+  let isFirst = true
   let isCalling = false
   let reasoningTokens = 0
   const tail = includesUsage ? ',"usage":null}' : '}'
@@ -63,12 +65,14 @@ export async function* renderChunks(
     )
 
   for await (const event of generation) {
+    if (event.type === 'start') {
+      // Common fields are serialised once. Serialising each chunk costs more than generating its tokens.
+      opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
+      continue
+    }
+    if (isFirst) yield chunk(toFirstDelta(event))
+    isFirst = false
     switch (event.type) {
-      case 'start':
-        // Common fields are serialised once. Serialising each chunk costs more than generating its tokens.
-        opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
-        yield chunk('{"role":"assistant","content":"","refusal":null}')
-        break
       case 'text': {
         const logprobs = event.logprobs && JSON.stringify(toLogprobs(event.logprobs))
         yield chunk(`{"content":${JSON.stringify(event.text)}}`, 'null', logprobs)
@@ -103,6 +107,10 @@ export async function* renderChunks(
     }
   }
 }
+
+/** A message without text has no content, so it is null before a tool call, and before reasoning. */
+const toFirstDelta = ({ type }: GenerateEvent): string =>
+  `{"role":"assistant","content":${type === 'text' || type === 'end' ? '""' : 'null'},"refusal":null}`
 
 /** Frame with the usage, for `stream_options.include_usage`. It is sent before `[DONE]`. */
 export const usageFrame = (opening: string, usage: object): string =>

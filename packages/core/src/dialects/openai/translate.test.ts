@@ -46,13 +46,7 @@ test('messages keep their order, and `developer` becomes `system`', () => {
   expect(toTemplateMessages(input)).toEqual([
     { role: 'system', content: [{ type: 'text', text: 'Be brief.' }] },
     { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'a' },
-        { type: 'text', text: 'b' },
-      ],
-    },
+    { role: 'user', content: [{ type: 'text', text: 'a\nb' }] },
     { role: 'assistant', content: [] },
   ])
 })

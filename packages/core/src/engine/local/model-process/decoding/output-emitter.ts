@@ -82,7 +82,7 @@ export class OutputEmitter {
 
   /** Emits the buffered text and the `end` event. */
   finish(outcome: Exclude<RunOutcome, 'aborted'>): void {
-    this.#flush()
+    this.#flush(outcome === 'limit')
     const { request, prompt } = this.#run
     const reason = this.#toFinishReason(outcome)
     const isModelEnd = reason === 'stop' && this.#stopSequence === undefined
@@ -106,7 +106,7 @@ export class OutputEmitter {
     })
   }
 
-  #flush(): void {
+  #flush(isCut: boolean): void {
     const { detokenizer, parser } = this.#run
     if (this.#stopSequence === undefined) {
       const { text, stop } = this.#stops.push(detokenizer.flush())
@@ -114,7 +114,7 @@ export class OutputEmitter {
       const rest = stop === undefined ? text + this.#stops.flush() : text
       if (rest !== '') this.#emitParts(parser.push(rest))
     }
-    this.#emitParts(parser.flush())
+    this.#emitParts(parser.flush(isCut && this.#stopSequence === undefined))
   }
 
   #toFinishReason(outcome: RunOutcome): FinishReason {
