@@ -3,7 +3,7 @@ import express5, { type Response } from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import express4 from 'express4'
 import request from 'supertest'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { until } from '../../../test/support/processes.ts'
 import { rateLimit } from './rate-limit.ts'
 
@@ -190,6 +190,8 @@ describe.each([
     { limit: 5, windowMs: 7_200_000 },
     { limit: 1, windowMs: 86_400_000 },
   ])('the standard headers equal those of express-rate-limit: %j', async (options) => {
+    vi.useFakeTimers({ toFake: ['Date'] }) // The headers count seconds from the first request, which is not the same one.
+    onTestFinished(() => void vi.useRealTimers())
     const theirs = expressRateLimit({ ...options, standardHeaders: 'draft-8', legacyHeaders: false })
     const app = express()
       .get('/ours', rateLimit(limiter, { ...options, requests: options.limit }), hello)

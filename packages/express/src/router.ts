@@ -7,7 +7,7 @@ import {
   prepareAdminMount,
   prepareMount,
 } from '@modelmount/core/adapter'
-import { methodsByPath, readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
+import { readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
 export type RouterOptions = MountOptions<Request>
@@ -52,19 +52,16 @@ function routerOf(
     router[verb](toPattern(path), (req, res, next) => void answer(req, res).catch(next))
   }
 
-  const refuse =
-    (allowed: Parameters<typeof handleUnmatched>[1]): RequestHandler =>
-    (req, res, next) => {
-      if (req.method === 'OPTIONS' || passesUnmatched(req.baseUrl)) return next()
-      const request = readNodeRequest(req, res, { path: req.path, ...readExpressClient(req) })
-      writeNodeResponse(handleUnmatched(request, allowed, llm), res).catch(next)
-    }
+  const refuse: RequestHandler = (req, res, next) => {
+    if (req.method === 'OPTIONS' || passesUnmatched(req.baseUrl)) return next()
+    const request = readNodeRequest(req, res, { path: req.path, ...readExpressClient(req) })
+    writeNodeResponse(handleUnmatched(request, llm), res).catch(next)
+  }
   // Express passes a `URIError` when it cannot percent-decode a path. Such a path counts as unknown.
   const undecodable: ErrorRequestHandler = (error, req, res, next) =>
-    error instanceof URIError ? refuse([])(req, res, next) : next(error)
+    error instanceof URIError ? refuse(req, res, next) : next(error)
 
-  for (const [path, allowed] of methodsByPath(routes)) router.all(toPattern(path), refuse(allowed))
-  router.use(refuse([]))
+  router.use(refuse)
   router.use(undecodable)
   return router
 }

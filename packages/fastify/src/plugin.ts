@@ -11,7 +11,6 @@ import {
 import {
   type HttpRequest,
   type HttpResponse,
-  methodsByPath,
   type NodeRequestOptions,
   readNodeRequest,
 } from '@modelmount/core/http'
@@ -106,17 +105,7 @@ function addRoutes(
     })
   }
   if (passesUnmatched(app.prefix)) return
-  for (const [path, allowed] of methodsByPath(routes)) {
-    const served: readonly string[] = allowed.includes('GET') ? [...allowed, 'HEAD'] : allowed
-    app.route({
-      method: app.supportedMethods.filter((method) => !served.includes(method)),
-      url: toUrl(path),
-      handler: async (request, reply) => send(reply, handleUnmatched(read(request, reply), allowed, llm)),
-    })
-  }
-  app.setNotFoundHandler(async (request, reply) =>
-    send(reply, handleUnmatched(read(request, reply), [], llm)),
-  )
+  app.setNotFoundHandler(async (request, reply) => send(reply, handleUnmatched(read(request, reply), llm)))
 }
 
 /** Fastify's wildcard has no name: `/v1/models/*model` becomes `/v1/models/*`. */

@@ -13,7 +13,6 @@ import {
 import {
   type HttpRequest,
   type HttpResponse,
-  methodsByPath,
   type NodeRequestOptions,
   readNodeRequest,
 } from '@modelmount/core/http'
@@ -67,30 +66,20 @@ function routerOf(
       reply(ctx, await handle(request, llm))
     })
   }
-  const refuse =
-    (pattern: string, allowed: Parameters<typeof handleUnmatched>[1]): RouterMiddleware =>
-    (ctx, next) =>
-      ctx.method === 'OPTIONS' || passesUnmatched(prefixOf(ctx, pattern))
-        ? next()
-        : reply(ctx, handleUnmatched(read(ctx, pattern), allowed, llm))
-  // Later routes of the app share `ctx.params`, which must not contain the parameters of our path.
-  for (const [path, allowed] of methodsByPath(routes))
-    add(path, METHODS, refuse(path, allowed), { ignoreCaptures: true })
-
-  const refuseUnknown = refuse(everything, [])
   add(
     everything,
     METHODS,
-    (ctx, next) =>
-      refuseUnknown(ctx, () => {
-        // Hides our routes from the rest of the app: `allowedMethods()` reads `matched`, and metrics read
-        // `_matchedRoute`.
-        Object.assign(ctx, {
-          matched: ctx.matched?.filter(({ stack }) => !stack.some((one) => handlers.has(one))),
-          _matchedRoute: undefined,
-        })
-        return next()
-      }),
+    (ctx, next) => {
+      if (ctx.method !== 'OPTIONS' && !passesUnmatched(prefixOf(ctx, everything)))
+        return reply(ctx, handleUnmatched(read(ctx, everything), llm))
+      // Hides our routes from the rest of the app: `allowedMethods()` reads `matched`, and metrics read
+      // `_matchedRoute`.
+      Object.assign(ctx, {
+        matched: ctx.matched?.filter(({ stack }) => !stack.some((one) => handlers.has(one))),
+        _matchedRoute: undefined,
+      })
+      return next()
+    },
     { ignoreWildcardParameter: 'rest' },
   )
   return router

@@ -3,19 +3,17 @@ import { SetMetadata } from '@nestjs/common'
 
 /** Nest passes this metadata of a handler to Fastify as the `config` of the route. */
 const routeConfig = '__fastify_route_config__'
-const servedMethods = Symbol('servedMethods')
+const isOurs = Symbol('isOurs')
 
-/** Marks a handler as ours. @param served methods of the path that have routes before an `ALL` route */
-export const markRoute = (served: readonly string[]): ReturnType<typeof SetMetadata> =>
-  SetMetadata(routeConfig, { [servedMethods]: served })
+/** Marks a handler as ours. */
+export const markRoute = SetMetadata(routeConfig, { [isOurs]: true })
 
 type RouteHook = (request: { readonly method: string; headers: object }) => Promise<void>
 
 /** The options of a route that the hook reads and changes. */
 interface NestFastifyRoute {
   url: string
-  method: string | string[]
-  readonly config?: { readonly [servedMethods]?: readonly string[] }
+  readonly config?: { readonly [isOurs]?: true }
   preParsing?: RouteHook | RouteHook[]
   preValidation?: RouteHook | RouteHook[]
 }
@@ -31,14 +29,8 @@ export const toFastifyUrl = (path: string): string => path.replace(/\*\w+$/, '*'
 /** Adapts all of our routes that Nest adds to the app from now on. Routes of the app stay as they are. */
 export function adaptRoutes(app: NestFastifyApp): void {
   app.addHook('onRoute', (route) => {
-    const served = route.config?.[servedMethods]
-    if (served === undefined) return
+    if (!route.config?.[isOurs]) return
     route.url = toFastifyUrl(route.url)
-    // Fastify allows one route per method and path, and adds a HEAD route to each GET route.
-    if (Array.isArray(route.method))
-      route.method = route.method.filter(
-        (method) => !served.includes(method) && !(method === 'HEAD' && served.includes('GET')),
-      )
     route.preParsing = [hideBody].concat(route.preParsing ?? [])
     route.preValidation = [showBody].concat(route.preValidation ?? [])
   })

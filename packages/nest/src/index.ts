@@ -10,3 +10,4 @@ export {
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
 } from './rate-limit.module.ts'
+export { summarizeRoutes } from './summarize-routes.ts'

@@ -11,7 +11,6 @@ import {
   createAuthenticator,
   type HttpRequest,
   type HttpResponse,
-  methodsByPath,
   type NodeRequestOptions,
 } from '@modelmount/core/http'
 import {
@@ -30,6 +29,7 @@ import { markRoute } from './fastify-routes.ts'
 import { type LlmRequest, readRequest } from './llm.request.ts'
 import { type LlmResponse, toResult } from './llm.response.ts'
 import { LLM } from './llm.tokens.ts'
+import { routesController } from './summarize-routes.ts'
 
 export interface LlmRouteOptions {
   /** The public APIs to serve. @default all */
@@ -83,113 +83,56 @@ export interface LlmRouteOptions {
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
-/**
- * Returns one controller for each of `dialects`, then one for other methods and unknown paths. With
- * `adminPath`, the controller of the admin API comes first.
- */
+/** Returns the controller of the public APIs and, with `adminPath`, the one of the admin API. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, dialects = dialectNames, cloudRoutes, bodyLimit = '32mb' } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
-  const table = routesFor(dialects, { cloudRoutes })
-  const { routes, handleUnmatched } = table
-  const methods = methodsByPath(routes)
   // Checked now, so that an invalid option fails the set-up instead of each request.
-  const limitBytes = toBytes(bodyLimit)
-  const publicUrl = checkPublicUrl(options.publicUrl)
+  const requestOptions = { bodyLimit: toBytes(bodyLimit), publicUrl: checkPublicUrl(options.publicUrl) }
   const authenticate = createAuthenticator<LlmRequest>(options)
 
-  const controller = (name: string, at = path): Type<LlmController> => {
+  const controllerOf = (
+    name: string,
+    path: string,
+    { routes, handleUnmatched, renderError }: DialectTable,
+    unknownRoutes: LlmRouteOptions['unknownRoutes'],
+  ): Type<LlmController> => {
     // Nest logs the routes under the name of the class.
-    const controllerClass = { [name]: class extends LlmController {} }[name] as Type<LlmController>
-    Controller({ path: at, version: VERSION_NEUTRAL })(controllerClass) // Our paths contain their own version.
-    return controllerClass
-  }
+    const controller = { [name]: class extends LlmController {} }[name] as Type<LlmController>
+    Controller({ path, version: VERSION_NEUTRAL })(controller) // Our paths contain their own version.
+    const { prototype } = controller
 
-  const addRoute = (
-    { prototype }: Type<LlmController>,
-    method: keyof typeof RequestMethod,
-    pattern: string,
-    answer: Answer,
-    { renderError }: Pick<DialectTable, 'renderError'> = table,
-    served: readonly string[] = [],
-  ): void => {
-    const key = `${method} ${pattern}`
-    const value = async function (this: LlmController, req: LlmRequest, res: LlmResponse) {
-      const request = readRequest(req, res, pattern, {
-        bodyLimit: limitBytes,
-        publicUrl,
-        authenticate: (disconnected) => authenticate(req, disconnected),
-      })
-      return toResult(await answer(request, this.llm), res, request.signal)
+    const addRoute = (method: keyof typeof RequestMethod, pattern: string, answer: Answer): void => {
+      const key = `${method} ${pattern}`
+      const value = async function (this: LlmController, req: LlmRequest, res: LlmResponse) {
+        const request = readRequest(req, res, pattern, {
+          ...requestOptions,
+          authenticate: (disconnected) => authenticate(req, disconnected),
+        })
+        return toResult(await answer(request, this.llm), res, request.signal)
+      }
+      const descriptor = { value, writable: true, configurable: true }
+
+      Object.defineProperty(prototype, key, descriptor)
+      RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
+      markRoute(prototype, key, descriptor)
+      UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
+      Req()(prototype, key, 0)
+      Res({ passthrough: true })(prototype, key, 1)
     }
-    const descriptor = { value, writable: true, configurable: true }
 
-    Object.defineProperty(prototype, key, descriptor)
-    RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
-    markRoute(served)(prototype, key, descriptor)
-    UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
-    Req()(prototype, key, 0)
-    Res({ passthrough: true })(prototype, key, 1)
-  }
-
-  // A path that two dialects share is in the controller of the first.
-  const ownerOf = (path: string): DialectName | undefined =>
-    dialects.find((name) =>
-      routesFor([name], { cloudRoutes: name === 'ollama' && cloudRoutes }).routes.some(
-        (route) => route.path === path,
-      ),
-    )
-  const dialectControllers = dialects.map((name) => {
-    const controllerClass = controller(`${name[0]?.toUpperCase()}${name.slice(1)}Controller`)
-    const own = routes.filter((route) => ownerOf(route.path) === name)
-    for (const { method, path, handle } of own) addRoute(controllerClass, method, path, handle)
-    return controllerClass
-  })
-
-  const unroutedController = controller('UnroutedController')
-  if (unknownRoutes === 'error') {
-    for (const [pattern, allowed] of methods)
-      addRoute(
-        unroutedController,
-        'ALL',
-        pattern,
-        (request, llm) => handleUnmatched(request, allowed, llm),
-        table,
-        allowed,
-      )
+    for (const { method, path, handle } of routes) addRoute(method, path, handle)
     // Two patterns: the wildcard does not match the mount point itself.
-    for (const pattern of ['/', '/*path'])
-      addRoute(unroutedController, 'ALL', pattern, (request, llm) => handleUnmatched(request, [], llm))
+    if (unknownRoutes === 'error')
+      for (const pattern of ['/', '/*path']) addRoute('ALL', pattern, handleUnmatched)
+    return controller
   }
-  return [
-    ...(adminPath === undefined ? [] : [adminController(adminPath)]),
-    ...dialectControllers,
-    unroutedController,
-  ]
 
-  function adminController(at: string): Type<LlmController> {
-    const controllerClass = controller('LlmAdminController', at)
-    const adminTable = adminRoutes()
-    for (const { method, path, handle } of adminTable.routes)
-      addRoute(controllerClass, method, path, handle, adminTable)
-    for (const [pattern, allowed] of methodsByPath(adminTable.routes))
-      addRoute(
-        controllerClass,
-        'ALL',
-        pattern,
-        (request, llm) => adminTable.handleUnmatched(request, allowed, llm),
-        adminTable,
-        allowed,
-      )
-    addRoute(
-      controllerClass,
-      'ALL',
-      '/*path',
-      (request, llm) => adminTable.handleUnmatched(request, [], llm),
-      adminTable,
-    )
-    return controllerClass
-  }
+  const name = `${routesController} (${dialects.join(', ')})`
+  const controller = controllerOf(name, path, routesFor(dialects, { cloudRoutes }), unknownRoutes)
+  return adminPath === undefined
+    ? [controller]
+    : [controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'), controller]
 }
 
 class LlmController {

@@ -134,7 +134,7 @@ test.each<[readonly DialectName[], string, object, string]>([
     [internals]: { access: { checkOrigin: () => ({}) }, stallLimits: { responseMs: 60_000, bodyMs: 60_000 } },
   } as unknown as Llm
 
-  expect(speakerOf(table.handleUnmatched(request, [], llm))).toBe(speaker)
+  expect(speakerOf(table.handleUnmatched(request, llm))).toBe(speaker)
   expect(speakerOf(table.renderError(request, new LlmError('internal', 'Later.'), llm))).toBe(speaker)
 })
 

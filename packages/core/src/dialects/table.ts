@@ -3,7 +3,7 @@ import { LlmError } from '../errors.ts'
 import { preflightHeaders } from '../http/guard.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import { text } from '../http/respond.ts'
-import { methodsByPath, type Route, type RouteTable } from '../http/route.ts'
+import { createMatcher, methodsByPath, type Route, type RouteTable } from '../http/route.ts'
 import { internals, type Llm } from '../llm.ts'
 import { checkMount } from './check-mount.ts'
 import type { Dialect } from './dialect.ts'
@@ -20,10 +20,15 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
   const { checkOrigin } = chosen[0] as Dialect
   const renderError: RenderError = (request, error) =>
     selectDialect(request, chosen).renderError(request, error)
+  const routes = withPreflights(mergeSharedRoutes(chosen), renderError, checkOrigin).map(withStallLimits)
+  const { match, methodsOf } = createMatcher(routes)
+  // Some routers are stricter than ours and do not match a path with a slash at its end. For them, it is unknown.
+  const otherMethods = ({ method, path }: HttpRequest): readonly Method[] =>
+    match(method, path) ? [] : methodsOf(path)
   return {
     checkMount,
-    routes: withPreflights(mergeSharedRoutes(chosen), renderError, checkOrigin).map(withStallLimits),
-    handleUnmatched: (request, routeMethods, llm) => {
+    routes,
+    handleUnmatched: (request, llm) => {
       request.closeIfStalled?.(llm[internals].stallLimits)
       try {
         checkOrigin(request, llm[internals].access)
@@ -31,9 +36,9 @@ export function createDialectTable(chosen: readonly Dialect[]): DialectTable {
         return renderError(request, LlmError.from(cause))
       }
       const home = chosen.find((dialect) => dialect.home !== undefined)?.home
-      const isHome = home !== undefined && routeMethods.length === 0 && request.path === '/'
+      const isHome = home !== undefined && request.path === '/'
       if (isHome && (request.method === 'GET' || request.method === 'HEAD')) return text(home)
-      const allowed = toAllowHeader(isHome ? ['GET'] : routeMethods)
+      const allowed = toAllowHeader(isHome ? ['GET'] : otherMethods(request))
       const { headers, ...response } = renderError(request, createRoutingError(request, allowed))
       return { ...response, headers: allowed === '' ? headers : { ...headers, allow: allowed } }
     },

@@ -22,7 +22,7 @@ const table: RouteTable<{ greeting: string }> = {
         }),
     },
   ],
-  handleUnmatched: (request, allowed) => json({ path: request.path, allowed }, 404),
+  handleUnmatched: (request) => json({ path: request.path }, 404),
 }
 
 const handler = toFetchHandler(table, { greeting: 'hello' })
@@ -55,8 +55,8 @@ test('the table responds to unknown routes', async () => {
   const wrongMethod = await handler(new Request('http://host/echo/a'))
   const wrongPath = await handler(new Request('http://host/nope%ff'))
 
-  expect(await wrongMethod.json()).toEqual({ path: '/echo/a', allowed: ['POST'] })
-  expect(await wrongPath.json()).toEqual({ path: '/nope%ff', allowed: [] })
+  expect(await wrongMethod.json()).toEqual({ path: '/echo/a' })
+  expect(await wrongPath.json()).toEqual({ path: '/nope%ff' })
 })
 
 function streaming(frames: AsyncIterable<string>) {
@@ -279,8 +279,8 @@ test.each(['/llm', '/llm/'])(
 
     expect(await found.json()).toEqual({ params: { model: 'tiny' }, path: '/models/tiny' })
     expect(urls).toEqual(['http://host/llm'])
-    expect(await method.json()).toEqual({ path: '/models/tiny', allowed: ['GET'] })
-    expect(await unknown.json()).toEqual({ path: '/', allowed: [] })
+    expect(await method.json()).toEqual({ path: '/models/tiny' })
+    expect(await unknown.json()).toEqual({ path: '/' })
   },
 )
 

@@ -59,7 +59,7 @@ export function toFetchHandler<Context, Extra = unknown>(
     const path = pathBelow(prefix, pathname)
     if (path === undefined) return fallback ? fallback(request, extra) : toResponse(outsidePrefix(prefix))
     const found = match(request.method, path)
-    if (fallback && prefix === '' && !('route' in found)) return fallback(request, extra)
+    if (fallback && prefix === '' && !found) return fallback(request, extra)
     const over = new AbortController()
     const signal = AbortSignal.any([request.signal, over.signal])
     const parts = {
@@ -71,8 +71,7 @@ export function toFetchHandler<Context, Extra = unknown>(
       baseUrl: () => publicUrl ?? origin + prefix,
       authenticate: () => authenticate([request, extra], signal),
     }
-    if (!('route' in found))
-      return toResponse(table.handleUnmatched(readFetchRequest(request, parts), found.allowed, context))
+    if (!found) return toResponse(table.handleUnmatched(readFetchRequest(request, parts), context))
     const { route, params } = found
     const { bodyLimit } = route
     const response = await route.handle(readFetchRequest(request, { ...parts, params, bodyLimit }), context)

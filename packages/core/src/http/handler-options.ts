@@ -26,7 +26,7 @@ export interface HandlerOptions<Source, Fallback, AuthContext = AuthenticateCont
 interface CheckedHandler<Context> {
   readonly prefix: string
   readonly publicUrl: string | undefined
-  match(method: string, path: string): Match<Context>
+  match(method: string, path: string): Match<Context> | undefined
 }
 
 /**
@@ -51,6 +51,6 @@ export function checkHandler<Context>(
   return {
     prefix: checkPrefix(options.prefix),
     publicUrl: checkPublicUrl(options.publicUrl),
-    match: createMatcher(table.routes),
+    match: createMatcher(table.routes).match,
   }
 }

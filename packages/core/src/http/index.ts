@@ -17,4 +17,4 @@ export {
   toNodeHandler,
   writeNodeResponse,
 } from './node.ts'
-export { methodsByPath, type Route, type RouteTable } from './route.ts'
+export type { Route, RouteTable } from './route.ts'

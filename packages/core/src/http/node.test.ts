@@ -561,10 +561,7 @@ const route = (
 })
 const tableOf = (...routes: Route<string>[]): RouteTable<string> => ({
   routes,
-  handleUnmatched: ({ method, path }, allowed) => ({
-    ...say({ method, path, allowed }),
-    status: allowed.length > 0 ? 405 : 404,
-  }),
+  handleUnmatched: ({ method, path }) => ({ ...say({ method, path }), status: 404 }),
 })
 
 test('a request reaches its route with params and context, whatever its query', async () => {
@@ -586,14 +583,8 @@ test('the table responds to unknown paths and methods', async () => {
   const unknown = await fetch(`${url}/other?x=1`)
   const wrong = await fetch(`${url}/models`, { method: 'POST', body: '{}' })
 
-  expect([unknown.status, await unknown.json()]).toEqual([
-    404,
-    { method: 'GET', path: '/other', allowed: [] },
-  ])
-  expect([wrong.status, await wrong.json()]).toEqual([
-    405,
-    { method: 'POST', path: '/models', allowed: ['GET'] },
-  ])
+  expect([unknown.status, await unknown.json()]).toEqual([404, { method: 'GET', path: '/other' }])
+  expect([wrong.status, await wrong.json()]).toEqual([404, { method: 'POST', path: '/models' }])
 })
 
 test('with a prefix, the routes are below it, and requests outside of it get a 404', async () => {
@@ -611,8 +602,8 @@ test('with a prefix, the routes are below it, and requests outside of it get a 4
 
   expect(await found.json()).toEqual({ path: '/models' })
   expect(bases).toEqual([`${url}/llm`])
-  expect(await wrong.json()).toEqual({ method: 'POST', path: '/models', allowed: ['GET'] })
-  expect(await home.json()).toEqual({ method: 'GET', path: '/', allowed: [] })
+  expect(await wrong.json()).toEqual({ method: 'POST', path: '/models' })
+  expect(await home.json()).toEqual({ method: 'GET', path: '/' })
   expect([outside.status, await outside.text()]).toEqual([404, 'Not found. Expected a path below /llm.'])
 })
 

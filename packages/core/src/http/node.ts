@@ -137,10 +137,9 @@ export function toNodeHandler<Context>(
     req: IncomingMessage,
     res: ServerResponse,
     path: string,
-    found: Match<Context>,
+    found: Match<Context> | undefined,
   ): Promise<HttpResponse> => {
-    if (!('route' in found))
-      return table.handleUnmatched(readNodeRequest(req, res, { path }), found.allowed, context)
+    if (!found) return table.handleUnmatched(readNodeRequest(req, res, { path }), context)
     const { route, params } = found
     // Body parsers of connect, serverless platforms and tests store the parsed body here.
     const { body: parsedBody } = req as { readonly body?: unknown }
@@ -163,7 +162,7 @@ export function toNodeHandler<Context>(
     if (path === undefined)
       return fallback ? fallback(req, res) : send(res, Promise.resolve(outsidePrefix(prefix)))
     const found = match(req.method ?? 'GET', path)
-    if (fallback && prefix === '' && !('route' in found)) return fallback(req, res)
+    if (fallback && prefix === '' && !found) return fallback(req, res)
     send(res, respond(req, res, path, found))
   }
 }

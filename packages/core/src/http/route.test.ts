@@ -12,7 +12,7 @@ const get = route('GET', '/v1/models/*model')
 const remove = route('DELETE', '/v1/models/*model')
 const chat = route('POST', '/v1/chat/completions')
 const blob = route('HEAD', '/api/blobs/:digest')
-const match = createMatcher([list, get, remove, chat, blob])
+const { match, methodsOf } = createMatcher([list, get, remove, chat, blob])
 
 test.each([
   ['GET', '/v1/models', list, {}],
@@ -34,23 +34,27 @@ test('HEAD matches a GET route', () => {
   expect(found).toEqual({ route: list, params: {} })
 })
 
-test('an unknown method of a known path gets the allowed methods', () => {
-  expect(match('POST', '/v1/models/tiny')).toEqual({ allowed: ['GET', 'DELETE'] })
-  expect(match('GET', '/v1/chat/completions')).toEqual({ allowed: ['POST'] })
-  expect(match('OPTIONS', '/v1/models')).toEqual({ allowed: ['GET'] })
+test.each([
+  ['POST', '/v1/models/tiny', ['GET', 'DELETE']],
+  ['GET', '/v1/chat/completions', ['POST']],
+  ['OPTIONS', '/v1/models', ['GET']],
+])('%s %s matches no route, and the path has the methods %j', (method, path, methods) => {
+  expect(match(method, path)).toBeUndefined()
+  expect(methodsOf(path)).toEqual(methods)
 })
 
 test.each(['/', '/v1', '/v1/model', '/V1/Models', '/v1/chat/completions/x', '/x/v1/models', ''])(
   'the path %j matches no route',
   (path) => {
-    expect(match('GET', path)).toEqual({ allowed: [] })
+    expect(match('GET', path)).toBeUndefined()
+    expect(methodsOf(path)).toEqual([])
   },
 )
 
 test('the first of two matching routes is used', () => {
   const special = route('GET', '/v1/models/special')
 
-  const found = createMatcher([special, get])('GET', '/v1/models/special')
+  const found = createMatcher([special, get]).match('GET', '/v1/models/special')
 
   expect(found).toEqual({ route: special, params: {} })
 })

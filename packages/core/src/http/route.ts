@@ -18,13 +18,22 @@ export interface RouteTable<Context> {
   readonly routes: readonly Route<Context>[]
   /** Throws a `TypeError` if the routes cannot be served with this context and option `authenticate`. */
   checkMount?(context: Context, authenticate: unknown): void
-  /** @param allowed methods of the path; empty for an unknown path */
-  handleUnmatched(request: HttpRequest, allowed: readonly Method[], context: Context): HttpResponse
+  /** Answers a request that matches no route: 405 for another method on the path of a route, 404 for any other path. */
+  handleUnmatched(request: HttpRequest, context: Context): HttpResponse
 }
 
-export type Match<Context> =
-  | { readonly route: Route<Context>; readonly params: Readonly<Record<string, string>> }
-  | { readonly allowed: readonly Method[] }
+export interface Match<Context> {
+  readonly route: Route<Context>
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** Matches methods and paths, for servers without a router, such as plain Node. */
+export interface RouteMatcher<Context> {
+  /** `HEAD` matches a `GET` route. */
+  match(method: string, path: string): Match<Context> | undefined
+  /** Returns the methods of all routes with this path. */
+  methodsOf(path: string): readonly Method[]
+}
 
 /** Returns a path prefix without a slash at the end. Throws a `TypeError` for anything but a path, such as a pattern. */
 export function checkPrefix(prefix = ''): string {
@@ -43,26 +52,21 @@ export function pathBelow(prefix: string, path: string): string | undefined {
   return path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : undefined
 }
 
-/**
- * Creates a matcher of methods and paths, for servers without a router, such as plain Node. `HEAD` matches a
- * `GET` route.
- */
-export function createMatcher<Context>(
-  routes: readonly Route<Context>[],
-): (method: string, path: string) => Match<Context> {
+export function createMatcher<Context>(routes: readonly Route<Context>[]): RouteMatcher<Context> {
   const compiled = routes.map((route) => ({ route, matches: match(route.path, { sensitive: true }) }))
 
-  return (method, path) => {
-    const wanted = method === 'HEAD' ? 'GET' : method
-    const allowed: Method[] = []
-    for (const { route, matches } of compiled) {
-      const found = matchesDecoded(matches, path)
-      if (!found) continue
-      if (route.method === wanted || route.method === method)
-        return { route, params: joinParams(found.params) }
-      allowed.push(route.method)
-    }
-    return { allowed }
+  return {
+    match: (method, path) => {
+      const wanted = method === 'HEAD' ? 'GET' : method
+      for (const { route, matches } of compiled) {
+        if (route.method !== wanted && route.method !== method) continue
+        const found = matchesDecoded(matches, path)
+        if (found) return { route, params: joinParams(found.params) }
+      }
+      return undefined
+    },
+    methodsOf: (path) =>
+      compiled.filter(({ matches }) => matchesDecoded(matches, path)).map(({ route }) => route.method),
   }
 }
 
@@ -79,7 +83,7 @@ function matchesDecoded(matches: MatchFunction<ParamData>, path: string): Return
 export const outsidePrefix = (prefix: string): HttpResponse =>
   text(`Not found. Expected a path below ${prefix}.`, 404)
 
-/** Lists the methods of each path. Adapters need them to respond with 405. */
+/** Lists the methods of each path. */
 export function methodsByPath<Context>(
   routes: readonly Route<Context>[],
 ): ReadonlyMap<string, readonly Method[]> {
