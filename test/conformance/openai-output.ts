@@ -4,7 +4,7 @@ import type { GenerateRequest } from '@modelmount/core/engine'
 import { type ScriptedChunk, type ScriptedEngine, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
-import { chat, chunksOf, completionOf, expectError, finishOf, hello, joined } from './calls.ts'
+import { chat, chunksOf, completionOf, expectError, finishOf, hello, joined, json } from './calls.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -23,6 +23,9 @@ async function asked(url: string, engine: ScriptedEngine, fields: object): Promi
   await response.text()
   return engine.requests.at(-1) as GenerateRequest
 }
+
+const complete = (url: string, body: object): Promise<Response> =>
+  fetch(`${url}/v1/completions`, { method: 'POST', headers: json, body: JSON.stringify(body) })
 
 const inputOf = ({ input }: GenerateRequest) => {
   expect(input.kind).toBe('chat')
@@ -297,12 +300,15 @@ export const output = {
       { type: 'json_object' },
       { type: 'json_schema', json_schema: { name: 'a', description: 'It.', strict: true, schema } },
       { type: 'json_schema', json_schema: { name: 'a-b_9', schema } },
+      { type: 'json_schema', json_schema: { schema } },
+      { type: 'json_object', schema },
       { type: 'json_schema', json_schema: { name: 'a' } },
     ])
       formats.push((await asked(url, engine, { response_format })).format)
+    formats.push((await asked(url, engine, { json_schema: schema })).format)
 
     const held = { type: 'json-schema', schema }
-    expect(formats).toEqual([undefined, { type: 'json' }, held, held, { type: 'json' }])
+    expect(formats).toEqual([undefined, { type: 'json' }, held, held, held, held, { type: 'json' }, held])
   },
 
   'openai:chat:response-format-beside-tools': async (serve) => {
@@ -322,13 +328,19 @@ export const output = {
     const url = await serve(
       scriptedEngine(new LlmError('invalid_request', 'No.', { param, issue: 'unsupported' })),
     )
-    const response_format = { type: 'json_schema', json_schema: { name: 'a', schema: {} } }
+    const formats = [
+      [{ response_format: { type: 'json_schema', json_schema: {} } }, 'response_format.json_schema.schema'],
+      [{ response_format: { type: 'json_object', schema: {} } }, 'response_format.schema'],
+      [{ json_schema: {} }, 'json_schema'],
+    ] as const
 
-    for (const stream of [false, true])
-      await expectError(await chat(url, { ...hello, response_format, stream }), 400, {
-        param: 'response_format.json_schema.schema#/properties/a/pattern',
-        code: 'unsupported_parameter',
-      })
+    for (const [fields, field] of formats)
+      for (const stream of [false, true]) {
+        const expected = { param: `${field}#/properties/a/pattern`, code: 'unsupported_parameter' }
+        await expectError(await chat(url, { ...hello, ...fields, stream }), 400, expected)
+        const text = { model: 'tiny', prompt: 'a', ...fields, stream }
+        await expectError(await complete(url, text), 400, expected)
+      }
   },
 
   'openai:chat:response-format-incomplete': async (serve) => {
@@ -339,7 +351,10 @@ export const output = {
 
     const missing = { code: 'missing_required_parameter' }
     await expectError(await send(), 400, { param: 'response_format.json_schema', ...missing })
-    await expectError(await send({ schema }), 400, { param: 'response_format.json_schema.name', ...missing })
+    await expectError(await send({ schema: 123 }), 400, {
+      param: 'response_format.json_schema.schema',
+      code: 'invalid_type',
+    })
     for (const name of ['', 'a b', 'ä', 'a'.repeat(65)])
       await expectError(await send({ name, schema }), 400, {
         param: 'response_format.json_schema.name',

@@ -326,19 +326,22 @@ export const responses = {
       {},
       { format: { type: 'text' } },
       { format: { type: 'json_object' } },
+      { format: { type: 'json_object', schema: parameters } },
+      { format: { type: 'json_schema', schema: parameters } },
       { format: schema },
     ])
       formats.push((await asked(url, engine, { text })).format)
-    const unnamed = await respond(url, { ...hi, text: { format: { type: 'json_schema', schema: {} } } })
+    formats.push((await asked(url, engine, { json_schema: parameters })).format)
+    const bare = await respond(url, { ...hi, text: { format: { type: 'json_schema', name: 'a' } } })
     const unknown = await respond(url, { ...hi, text: { format: { type: 'xml' } } })
 
     expect(formats).toEqual([
       undefined,
       undefined,
       { type: 'json' },
-      { type: 'json-schema', schema: parameters },
+      ...Array(4).fill({ type: 'json-schema', schema: parameters }),
     ])
-    await expectError(unnamed, 400, { param: 'text.format.name', code: 'missing_required_parameter' })
+    await expectError(bare, 400, { param: 'text.format.schema', code: 'missing_required_parameter' })
     await expectError(unknown, 400, { param: 'text.format.type', code: 'invalid_value' })
   },
 

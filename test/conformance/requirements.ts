@@ -396,7 +396,7 @@ export const requirements = {
   },
   'openai:chat:response-format-incomplete': {
     source: structured,
-    behavior: 'A schema without a valid name gets a 400 that names the field.',
+    behavior: 'A format without a schema, and one with an invalid name, gets a 400 that names the field.',
   },
   'openai:chat:grammar': {
     source: 'llama.cpp: tools/server/README.md',

@@ -2,6 +2,7 @@
 import { LlmError } from '../../errors.ts'
 import type { ModelHandler } from '../dialect.ts'
 import { createFieldMapper } from '../fields.ts'
+import type { ChatCompletionRequest } from './schema.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
 
@@ -22,8 +23,20 @@ export const mapResponsesField = createFieldMapper([
   [/^maxTokens$/, 'max_output_tokens'],
 ])
 
-/** Maps the field name of a chat request that uses the newer name of `max_tokens`. */
-export const mapNewerChatField = createFieldMapper([[/^maxTokens$/, 'max_completion_tokens']])
+/** Maps field names of a request that uses another field than `mapCompletionField` expects. */
+export const createBodyFieldMapper = ({
+  max_completion_tokens: maxTokens,
+  json_schema: schema,
+  response_format: format,
+}: Pick<
+  Partial<ChatCompletionRequest>,
+  'max_completion_tokens' | 'json_schema' | 'response_format'
+>): FieldMapper =>
+  createFieldMapper([
+    ...(maxTokens === undefined ? [] : [[/^maxTokens$/, 'max_completion_tokens'] as const]),
+    ...(schema ? [[/^format\.schema/, 'json_schema'] as const] : []),
+    ...(format?.type === 'json_object' ? [[/^format\.schema/, 'response_format.schema'] as const] : []),
+  ])
 
 /** Wraps a handler so that its errors name the fields of its route. */
 export const withFieldNames =

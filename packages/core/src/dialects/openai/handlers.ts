@@ -1,11 +1,12 @@
 import { collect } from '../../engine/events.ts'
+import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
 import type { ModelCall, ModelHandler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { formatIssue } from './errors.ts'
-import { mapErrorField, mapNewerChatField } from './field-names.ts'
+import { createBodyFieldMapper, mapErrorField } from './field-names.ts'
 import { type CompletionStarter, collectConcurrently, streamInOrder } from './multi-prompt.ts'
 import { renderChunks, renderCompletion } from './render.ts'
 import { renderTextChunks, renderTextCompletion, type TextCompletion } from './render-text.ts'
@@ -18,7 +19,7 @@ export const chatCompletions: ModelHandler = async ({ request, llm, onError }) =
   const stream = body.stream ?? false
   const options = { signal: request.signal, stream, endUser: endUserOf(body) }
   const generation = await llm.generate(toGenerateRequest(body), options).catch((cause: unknown) => {
-    throw body.max_completion_tokens === undefined ? cause : mapErrorField(mapNewerChatField, cause)
+    throw mapErrorField(createBodyFieldMapper(body), cause)
   })
 
   const response = stream
@@ -29,8 +30,16 @@ export const chatCompletions: ModelHandler = async ({ request, llm, onError }) =
 
 /** `POST /v1/completions` */
 export const completions: ModelHandler = async (call) => {
-  const { request, llm, onError } = call
-  const body = parse(CompletionRequest, await request.json(), formatIssue)
+  const body = parse(CompletionRequest, await call.request.json(), formatIssue)
+  return completeTexts(body, call).catch((cause: unknown) => {
+    throw mapErrorField(createBodyFieldMapper(body), cause)
+  })
+}
+
+async function completeTexts(
+  body: CompletionRequest,
+  { request, llm, onError }: ModelCall,
+): Promise<HttpResponse> {
   const stream = body.stream ?? false
   const requests = toTextRequests(body)
   const echoes: string[] = []

@@ -152,7 +152,13 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ ...minimal, logprobs: true, top_logprobs: 21 }, 'top_logprobs', 'integer_too_big'],
   [{ ...minimal, response_format: {} }, 'response_format.type', 'missing'],
   [{ ...minimal, response_format: { type: 'json_schema' } }, 'response_format.json_schema', 'missing'],
-  [{ ...minimal, grammar: 'a', response_format: { type: 'json_object' } }, 'grammar', 'value'],
+  [{ ...minimal, response_format: { type: 'json_object', schema: 123 } }, 'response_format.schema', 'type'],
+  [{ ...minimal, json_schema: 123 }, 'json_schema', 'type'],
+  [
+    { ...minimal, response_format: { type: 'json_schema', json_schema: { schema: 123 } } },
+    'response_format.json_schema.schema',
+    'type',
+  ],
   [{ ...minimal, reasoning_effort: 'some' }, 'reasoning_effort', 'value'],
 ])('%j is rejected, and the error names the field %s and the issue %s', (body, param, issue) => {
   expect(() => read(body)).toThrow(

@@ -9,6 +9,7 @@ import type { Issue } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
+import { constraintFields, ResponseFormat } from './formats.ts'
 import { localServerFields } from './local-server-fields.ts'
 import { Messages } from './messages.ts'
 import { toolFields } from './tools.ts'
@@ -84,7 +85,7 @@ export const generationFields = {
   top_k: optional(integerFrom(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
   ...localServerFields,
-  grammar: optional(z.string()),
+  ...constraintFields,
 
   /** Predecessor of `safety_identifier`, which takes precedence. */
   user: optional(z.string()),
@@ -96,24 +97,6 @@ export type GenerationFields = z.output<z.ZodObject<typeof generationFields>>
 
 /** Reasoning effort. Models without such a setting ignore it. */
 export const Effort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
-
-export const JsonSchema = z.object({
-  name: z.string().regex(/^[\w-]{1,64}$/, 'expected 1 to 64 letters, digits, underscores and dashes.'),
-  schema: optional(z.looseObject({})),
-  strict: optional(z.boolean()),
-})
-/** Formats without a schema: free text, and any JSON object. */
-export const textFormats = [
-  z.object({ type: z.literal('text') }),
-  z.object({ type: z.literal('json_object') }),
-] as const
-export const formatError = { error: "expected an object of the type 'text', 'json_object' or 'json_schema'." }
-const ResponseFormat = z.discriminatedUnion(
-  'type',
-  [...textFormats, z.object({ type: z.literal('json_schema'), json_schema: JsonSchema })],
-  formatError,
-)
-export type ResponseFormat = z.output<typeof ResponseFormat>
 
 export const ChatCompletionRequest = z
   .object({
@@ -147,11 +130,6 @@ export const ChatCompletionRequest = z
     params: { issue: 'value' },
     error: "it requires 'logprobs'.",
   })
-  .refine(({ grammar, response_format: format }) => !grammar || !format || format.type === 'text', {
-    path: ['grammar'],
-    params: { issue: 'value' },
-    error: "it cannot be combined with 'response_format'.",
-  })
 export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>
 
 const Tokens = z
@@ -178,6 +156,7 @@ export const CompletionRequest = z
     suffix: optional(z.string()),
     echo: optional(z.boolean()),
     logprobs: optional(integerFrom(0, 5)),
+    response_format: optional(ResponseFormat),
 
     best_of: unsupportedUnless(integerFrom(1, 20), '`best_of`', (value) => value === 1),
   })

@@ -125,6 +125,18 @@ test('output options are mapped to engine options', () => {
   })
 })
 
+test.each([
+  [{ grammar: 'root ::= "a"', response_format: { type: 'json_object' } }, 'grammar'],
+  [{ grammar: 'root ::= "a"', json_schema: {} }, 'grammar'],
+  [{ json_schema: {}, response_format: { type: 'json_object', schema: {} } }, 'json_schema'],
+])('%j has two output constraints', (fields, param) => {
+  const error = expect.objectContaining({ code: 'invalid_request', details: { param, issue: 'value' } })
+
+  expect(() => translate(fields)).toThrow(error)
+  const body = parse(CompletionRequest, { model: 'tiny', prompt: 'a', ...fields }, formatIssue)
+  expect(() => toTextRequests(body)).toThrow(error)
+})
+
 test('each prompt of a completion becomes a separate request with the same options', () => {
   const body = parse(CompletionRequest, { model: 'tiny', prompt: ['a', [5]], seed: 7 }, formatIssue)
 

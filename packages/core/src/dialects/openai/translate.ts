@@ -1,10 +1,11 @@
 /** Translates requests of the OpenAI API to engine requests. */
-import type { GenerateRequest, OutputFormat, Sampling } from '../../engine/request.ts'
+import type { GenerateRequest, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { omitUndefined } from '../fields.ts'
+import { toFormat } from './formats.ts'
 import { toLocalSampling } from './local-server-fields.ts'
 import { toMessages } from './messages.ts'
-import type { ChatCompletionRequest, CompletionRequest, GenerationFields, ResponseFormat } from './schema.ts'
+import type { ChatCompletionRequest, CompletionRequest, GenerationFields } from './schema.ts'
 import { toTools } from './tools.ts'
 
 /** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
@@ -14,14 +15,14 @@ const defaultMaxTokens = 16
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const tools = toTools(body)
-  // If a tool call is forced, the answer has no text that could have a format.
-  const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
+  const format = toFormat({ ...body, format: body.response_format }, 'response_format')
   return {
     ...toCommon(body),
     input: { kind: 'chat', messages: toMessages(body.messages), ...tools, ...toTemplateOptions(body) },
     reasoning: toReasoning(body),
     ...(maxTokens !== undefined && { maxTokens }),
-    ...(format && { format }),
+    // If a tool call is forced, the answer has no text that could have a format.
+    ...(format && tools.toolChoice?.mode !== 'required' && { format }),
     ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
   }
 }
@@ -35,7 +36,7 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
       param: 'echo',
       issue: 'unsupported',
     })
-  const format = toFormat(body)
+  const format = toFormat({ ...body, format: body.response_format }, 'response_format')
   return body.prompt.map((prompt) => ({
     ...toCommon(body),
     input: toTextInput(prompt, body),
@@ -90,20 +91,6 @@ export function toTemplateOptions({
 } {
   const effortOption = effort && effort !== 'none' ? { reasoning_effort: effort } : undefined
   return variables || effortOption ? { templateOptions: { ...variables, ...effortOption } } : {}
-}
-
-interface FormatFields {
-  readonly grammar?: string | undefined
-  readonly response_format?: ResponseFormat | undefined
-}
-
-/** Returns the output constraint. A schema is enforced even without `strict`. */
-function toFormat({ grammar, response_format: format }: FormatFields): OutputFormat | undefined {
-  if (grammar) return { type: 'grammar', source: grammar }
-  if (!format || format.type === 'text') return undefined
-  if (format.type === 'json_object') return { type: 'json' }
-  const { schema } = format.json_schema
-  return schema ? { type: 'json-schema', schema } : { type: 'json' }
 }
 
 function toSampling(body: GenerationFields): Sampling {

@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { limits } from '../../../engine/request-limits.ts'
 import { integerFrom, JsonObject, optional, truncateForError, unsupportedUnless } from '../../fields.ts'
 import { list } from '../../parse.ts'
-import { Effort, formatError, generationFields, JsonSchema, textFormats } from '../schema.ts'
+import { formatError, JsonSchema, textFormats } from '../formats.ts'
+import { Effort, generationFields } from '../schema.ts'
 import { Items } from './items.ts'
 import { toolFields } from './tools.ts'
 
@@ -18,7 +19,7 @@ const Format = z.discriminatedUnion(
     ...textFormats,
     JsonSchema.extend({
       type: z.literal('json_schema'),
-      schema: z.looseObject({}),
+      schema: JsonObject,
       description: optional(z.string()),
     }),
   ],
@@ -41,48 +42,42 @@ const storageUnsupported = { params: { issue: 'unsupported' }, error: 'this serv
 /** Rejects a field that needs stored responses. */
 const requiresStorage = (schema: z.ZodType) => optional(schema.refine(() => false, storageUnsupported))
 
-export const ResponsesRequest = z
-  .object({
-    ...generationFields,
-    ...toolFields,
-    input: z.union([z.string().min(1, 'expected a text that is not empty.'), Items], {
-      error: 'expected a text or a list of items.',
-    }),
-    instructions: optional(z.string()),
-    max_output_tokens: optional(integerFrom(1)),
-    reasoning: optional(
-      z.object({ effort: optional(Effort), summary: optional(z.enum(['auto', 'concise', 'detailed'])) }),
-    ),
-    text: optional(
-      z.object({ format: optional(Format), verbosity: optional(z.enum(['low', 'medium', 'high'])) }),
-    ),
-    top_logprobs: optional(integerFrom(0, limits.logprobs)),
-    include: optional(list(z.string(), { max: 64 })),
-    truncation: optional(z.enum(['auto', 'disabled'])),
-    // Extension of other local servers: variables of the chat template.
-    chat_template_kwargs: optional(z.looseObject({})),
-    // The response repeats these fields.
-    metadata: optional(Metadata),
-    max_tool_calls: optional(integerFrom(1)),
-    prompt_cache_key: optional(z.string()),
+export const ResponsesRequest = z.object({
+  ...generationFields,
+  ...toolFields,
+  input: z.union([z.string().min(1, 'expected a text that is not empty.'), Items], {
+    error: 'expected a text or a list of items.',
+  }),
+  instructions: optional(z.string()),
+  max_output_tokens: optional(integerFrom(1)),
+  reasoning: optional(
+    z.object({ effort: optional(Effort), summary: optional(z.enum(['auto', 'concise', 'detailed'])) }),
+  ),
+  text: optional(
+    z.object({ format: optional(Format), verbosity: optional(z.enum(['low', 'medium', 'high'])) }),
+  ),
+  top_logprobs: optional(integerFrom(0, limits.logprobs)),
+  include: optional(list(z.string(), { max: 64 })),
+  truncation: optional(z.enum(['auto', 'disabled'])),
+  // Extension of other local servers: variables of the chat template.
+  chat_template_kwargs: optional(z.looseObject({})),
+  // The response repeats these fields.
+  metadata: optional(Metadata),
+  max_tool_calls: optional(integerFrom(1)),
+  prompt_cache_key: optional(z.string()),
 
-    previous_response_id: optional(
-      z.string().refine(() => false, {
-        error: ({ input }) =>
-          `Previous response with id '${truncateForError(String(input))}' not found: this server does not store responses.`,
-      }),
-    ),
-    conversation: requiresStorage(
-      z.union([z.string(), z.looseObject({})], { error: 'expected an id or an object.' }),
-    ),
-    prompt: requiresStorage(z.looseObject({})),
-    background: unsupportedUnless(z.boolean(), 'A response in the background', (value) => !value),
-  })
-  .refine(({ grammar, text }) => !grammar || !text?.format || text.format.type === 'text', {
-    path: ['grammar'],
-    params: { issue: 'value' },
-    error: "it cannot be combined with 'text.format'.",
-  })
+  previous_response_id: optional(
+    z.string().refine(() => false, {
+      error: ({ input }) =>
+        `Previous response with id '${truncateForError(String(input))}' not found: this server does not store responses.`,
+    }),
+  ),
+  conversation: requiresStorage(
+    z.union([z.string(), z.looseObject({})], { error: 'expected an id or an object.' }),
+  ),
+  prompt: requiresStorage(z.looseObject({})),
+  background: unsupportedUnless(z.boolean(), 'A response in the background', (value) => !value),
+})
 export type ResponsesRequest = z.output<typeof ResponsesRequest>
 
 /** Whether the client asks for logprobs. */

@@ -1,5 +1,6 @@
 /** Translates requests of the Responses API to engine requests. */
-import type { GenerateRequest, OutputFormat } from '../../../engine/request.ts'
+import type { GenerateRequest } from '../../../engine/request.ts'
+import { toFormat } from '../formats.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
@@ -13,8 +14,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
     chat_template_kwargs: body.chat_template_kwargs,
   }
   const tools = toTools(body)
-  // If a tool call is forced, the answer has no text that could have a format.
-  const format = tools.toolChoice?.mode === 'required' ? undefined : toFormat(body)
+  const format = toFormat({ ...body, format: body.text?.format }, 'text.format')
   const system = { role: 'system', content: [{ type: 'text', text: instructions ?? '' }] } as const
   return {
     ...toCommon(body),
@@ -26,15 +26,9 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
     },
     reasoning: toReasoning(thinking),
     ...(maxTokens !== undefined && { maxTokens }),
-    ...(format && { format }),
+    // If a tool call is forced, the answer has no text that could have a format.
+    ...(format && tools.toolChoice?.mode !== 'required' && { format }),
     ...(wantsLogprobs(body) && { logprobs: body.top_logprobs ?? 0 }),
     ...(body.truncation === 'auto' && { overflow: 'truncate' }),
   }
-}
-
-/** Returns the output constraint. A schema is enforced even without `strict`. */
-function toFormat({ grammar, text: { format } = {} }: ResponsesRequest): OutputFormat | undefined {
-  if (grammar) return { type: 'grammar', source: grammar }
-  if (!format || format.type === 'text') return undefined
-  return format.type === 'json_object' ? { type: 'json' } : { type: 'json-schema', schema: format.schema }
 }
