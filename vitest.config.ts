@@ -1,3 +1,4 @@
+import type { ProvidedContext } from 'vitest'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
 import { aloneSuites, ciSuites, longSuites, otherMounts, unitSuites } from './test/suites.ts'
 import { ClientTable } from './test/support/client-table.ts'
@@ -9,7 +10,7 @@ declare module 'vitest' {
     /** Whether random suites try everything instead of a sample. */
     readonly isThorough: boolean
     /** Rows of the conformance table on mounts besides Node's server. */
-    readonly conformanceRows: 'mount' | 'shared'
+    readonly conformanceRows: 'all' | 'mount' | 'shared'
   }
 }
 
@@ -21,7 +22,7 @@ const ciAlone = aloneSuites.filter((suite) => ciSuites.includes(suite))
 interface Project {
   readonly include: readonly string[]
   readonly exclude?: readonly string[]
-  readonly conformanceRows?: 'mount' | 'shared'
+  readonly conformanceRows?: ProvidedContext['conformanceRows']
   readonly isThorough?: boolean
   /** One suite at a time, after the other projects. */
   readonly isAlone?: boolean
@@ -50,6 +51,7 @@ const longProject = project('long', {
   include: Object.keys(longSuites).filter((suite) => longSuites[suite]?.part === longPart),
   isThorough: true,
   isAlone: true,
+  conformanceRows: 'all',
 })
 
 export default defineConfig({

@@ -161,6 +161,12 @@ export const ciSuites: readonly string[] = Object.entries(suites).flatMap(([file
   command === '.ci/run' ? [file] : [],
 )
 
+/**
+ * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
+ * the framework. `.ci/run` runs each other row on one of the mounts, and the long run on all.
+ */
+export const otherMounts = 'test/conformance/{express,express-4,fastify,fetch,koa,nest,nest-fastify}.test.ts'
+
 interface LongSuite {
   /** Argument of `npm run test:long -- <part>`. */
   readonly part:
@@ -172,6 +178,7 @@ interface LongSuite {
     | 'random'
     | 'storms'
     | 'tools'
+    | 'mounts'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -258,6 +265,11 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   },
   'test/long/storm.test.ts': { part: 'storms', tries: 'twenty tenants of mixed behaviour for ten minutes' },
   'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
+  [otherMounts]: {
+    part: 'mounts',
+    tries: 'all rows of the conformance table on each mount',
+    sample: 'rows that depend on the framework, and each other row on one mount',
+  },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },
   'test/tools/jest.test.ts': { part: 'tools', tries: 'Jest on Node 20, 22 and 24', sample: 'on Node 20' },
@@ -298,9 +310,3 @@ export const unitSuites: readonly string[] = [
   'packages/core/src/engine/local/model-process/decoding/!(token-text).test.ts',
   'packages/core/src/engine/local/model-process/prompt/!(tokenizer).test.ts',
 ]
-
-/**
- * Conformance tables of all mounts except Node's server. `npm test` runs the rows whose outcome depends on
- * the framework. `.ci/run` runs the other rows.
- */
-export const otherMounts = 'test/conformance/{express,express-4,fastify,fetch,koa,nest,nest-fastify}.test.ts'
