@@ -33,7 +33,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'options/check': {},
   'options/timeout': { values: ['options/check', 'units'] },
   options: {
-    values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts', 'util'],
+    values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts', 'models', 'util'],
     types: ['accounts', 'calls', 'engine', 'logger', 'storage'],
   },
   'engine/local': {

@@ -28,6 +28,7 @@ const flags: Readonly<Record<string, string>> = {
 
 /** Options without a flag, or the groups of such options. A configuration file can set them. */
 const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
+  'aliases',
   'batches',
   'bodies',
   'engine',

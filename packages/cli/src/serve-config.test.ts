@@ -74,7 +74,7 @@ test('SIGHUP changes prices and tiers, and a broken file changes nothing', async
   config({ ...options, prices: prices(10), tiers: { free: { requestsPerMinute: 1_000 } }, maxQueued: 7 })
   expect(await reread('`maxQueued`')).toBe(
     `modelmount: Reread ${file}: changed prices and tiers.\n` +
-      `modelmount: \`maxQueued\` in ${file} changes at the next start. Only prices and tiers change while serving.\n`,
+      `modelmount: \`maxQueued\` in ${file} changes at the next start. Only prices, tiers and aliases change while serving.\n`,
   )
   expect(await ask(url, secret)).toBe(200)
 
@@ -88,6 +88,22 @@ test('SIGHUP changes prices and tiers, and a broken file changes nothing', async
     { nanoUsd: string },
   ]
   expect(nanoUsd).toBe('42000')
+})
+
+test('SIGHUP changes aliases', async () => {
+  const idsOf = async (url: string) => {
+    const { data } = (await (await fetch(`${url}/v1/models`)).json()) as { data: { id: string }[] }
+    return data.map(({ id }) => id)
+  }
+  const options = { models: [emptyFolder()] }
+  config({ ...options, aliases: { 'gpt-5': 'tiny' } })
+  const { url, reread } = await serve('--config', file)
+  expect(await idsOf(url)).toEqual(['tiny:latest', 'gpt-5'])
+
+  config({ ...options, aliases: { 'claude-local': 'tiny', 'claude-*': 'tiny' } })
+
+  expect(await reread('changed')).toBe(`modelmount: Reread ${file}: changed aliases.\n`)
+  expect(await idsOf(url)).toEqual(['tiny:latest', 'claude-local'])
 })
 
 test('SIGHUP rereads the file of --prices, too', async () => {

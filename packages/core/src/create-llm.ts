@@ -13,7 +13,7 @@ import { BatchHost } from './batches/batch-host.ts'
 import { admitTransfers } from './calls/admitted-transfers.ts'
 import { createAppCalls, createCallerLlm } from './calls/app-calls.ts'
 import type { CallOptions } from './calls/call.ts'
-import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
+import { CallerClient, type ClientParts, type ClientScope, withResolver } from './calls/client.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
@@ -29,6 +29,8 @@ import type { CallerLimits, RateLimiter } from './limits/limits.ts'
 import { internals, type Llm } from './llm.ts'
 import { containLogger, createErrorReporter } from './logger.ts'
 import { findBuiltInModel } from './models/built-in.ts'
+import { ModelAliases } from './models/model-aliases.ts'
+import { ModelResolver } from './models/model-resolver.ts'
 import { createSettingsFinder } from './models/model-settings.ts'
 import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
@@ -72,9 +74,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await database?.close()
   }
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
-  const modelActions = admitTransfers(models, shutdown)
+  const aliases = new ModelAliases(resolved.aliases)
+  const resolver = new ModelResolver(aliases, async (name) => engine.findModel?.(name) ?? models.get(name))
+  const storeActions = admitTransfers(models, shutdown)
+  const modelActions = withResolver(storeActions, resolver)
   const parts: ClientParts = {
-    ...{ pipeline, shutdown, engine, models: modelActions, resolveDefaultModel },
+    ...{ pipeline, shutdown, engine, models: storeActions, resolver, resolveDefaultModel },
     batchesFor: (caller) => batches.clientFor(caller),
   }
   /** Creates the client for a call from the app, and validates the caller. */
@@ -100,7 +105,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
       return subjects.of(await keys.authenticate(secret))
     },
-    configure: createConfigure(accounts),
+    configure: createConfigure(accounts, aliases),
     as: (caller) => createCallerLlm(clientFor({ caller })),
     get isClosing() {
       return shutdown.isClosing
@@ -199,15 +204,19 @@ async function openAccounts(resolved: Resolved, onError: (cause: unknown) => voi
 }
 
 const createConfigure =
-  ({ metering: { ledger }, subjects }: Awaited<ReturnType<typeof openAccounts>>): Llm['configure'] =>
+  (
+    { metering: { ledger }, subjects }: Awaited<ReturnType<typeof openAccounts>>,
+    modelAliases: ModelAliases,
+  ): Llm['configure'] =>
   (changes) => {
     checkLiveOptions(changes)
-    const { prices, tiers } = changes
+    const { prices, tiers, aliases } = changes
     if (prices !== undefined) {
       if (!ledger) throw new TypeError('`prices` need a database: set the option `database` of createLlm()')
       ledger.setPrices(prices)
     }
     if (tiers !== undefined) subjects.setTiers(structuredClone(tiers))
+    if (aliases !== undefined) modelAliases.set(aliases)
   }
 
 const createPipeline = (

@@ -54,6 +54,8 @@ export interface LlmErrorDetails {
   readonly period?: 'day' | 'month' | 'lifetime'
   /** For `quota`: start of the next period. Absent for `lifetime`. */
   readonly resumesAt?: Date
+  /** For a model that is not found: the alias of the model that the client has used. */
+  readonly alias?: string
   /** Set if the model process has ended during the call. */
   readonly processEnded?: true
   /** For `invalid_output`: the text of the answer. */
@@ -180,8 +182,16 @@ export class LlmError extends Error {
 export const invalidRequest = (message: string, details: LlmErrorDetails = {}): LlmError =>
   new LlmError('invalid_request', message, details)
 
-export const modelNotFound = (name: string): LlmError =>
-  new LlmError('not_found', `model "${name}" not found`, { param: 'model', model: name })
+/** @param alias name that the client has used for the model */
+export const modelNotFound = (name: string, alias?: string): LlmError =>
+  new LlmError('not_found', `model "${name}" not found${describeAlias(alias)}`, {
+    ...{ param: 'model', model: name },
+    ...(alias !== undefined && { alias }),
+  })
+
+/** Addition to an error about a missing model. Empty without an alias. */
+export const describeAlias = (alias: string | undefined): string =>
+  alias === undefined ? '' : ` (alias "${alias}")`
 
 export const contextLengthExceeded = (inputTokens: number, contextSize: number): LlmError =>
   new LlmError(

@@ -43,9 +43,9 @@ export interface Llm extends AppCalls {
    */
   apiKeyGenerator(request: WithHeaders): Promise<Subject>
   /**
-   * Replaces `prices`, `tiers` or both while the app serves. The change applies to this process, to calls that begin
-   * from now on. Running calls keep the prices and limits with which they were admitted. Throws a `TypeError` for an
-   * invalid option, and then changes nothing.
+   * Replaces `prices`, `tiers` and `aliases` while the app serves, those that are given. The change applies to this
+   * process, to calls that begin from now on. Running calls keep the model, prices and limits with which they were
+   * admitted. Throws a `TypeError` for an invalid option, and then changes nothing.
    */
   configure(changes: LiveOptions): void
   /**

@@ -45,6 +45,7 @@ test('without options and environment variables, all defaults apply', () => {
     },
     queue: { permits: 8, followsParallel: true, maxQueued: 512, timeoutMs: 300_000 },
     modelSettings: {},
+    aliases: {},
     batches: {
       run: true,
       concurrency: 8,

@@ -15,6 +15,8 @@ import type { Engine } from './engine/engine.ts'
 import type { ModelSettings } from './engine/model-settings.ts'
 import type { Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
+import type { Aliases } from './models/model-aliases.ts'
+import { checkAliases } from './options/aliases.ts'
 import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
@@ -64,6 +66,16 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    * @default none
    */
   modelSettings?: Readonly<Record<string, ModelOptions>> | undefined
+
+  /**
+   * Other names for models, by name or pattern, for agents and SDKs that ask for hosted models:
+   * `{ 'claude-*': 'qwen3:8b', 'gpt-5': 'llama3.3' }`. An alias without `*` comes before all patterns, then the pattern
+   * with the most characters besides `*`, then the later one. A model with exactly the requested name comes before all
+   * aliases. A target is the name of a model, and never an alias.
+   *
+   * @default none
+   */
+  aliases?: Aliases | undefined
 
   /**
    * A custom engine that replaces the local one, such as `scriptedEngine()` in tests. A function gets the local engine
@@ -139,6 +151,7 @@ export interface ResolvedOptions {
   readonly store: ResolvedStoreOptions
   readonly local: ResolvedLocalOptions & { readonly maxCalls: number }
   readonly modelSettings: Readonly<Record<string, ModelSettings>>
+  readonly aliases: Aliases
   readonly engine: Engine | WrapEngine | undefined
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
@@ -177,6 +190,7 @@ export function resolveOptions(
     'tiers',
     'modelLimits',
     'modelSettings',
+    'aliases',
     'maxAdmitted',
     'maxQueued',
     'queueTimeout',
@@ -188,6 +202,7 @@ export function resolveOptions(
     'interceptors',
     'logger',
   ])
+  if (options.aliases !== undefined) checkAliases(options.aliases)
   if (options.engine !== undefined && typeof options.engine !== 'function') checkEngine(options.engine)
   checkMethods('logger', options.logger, ['warn', 'error'])
   const models = resolveModels(
@@ -204,6 +219,7 @@ export function resolveOptions(
     store: resolveStoreOptions(options.store, environment),
     local: { ...local, maxCalls: local.maxCalls ?? defaultMaxCalls(queue, local, modelSettings) },
     modelSettings,
+    aliases: options.aliases ?? {},
     engine: options.engine,
     access: {
       auth: options.auth,

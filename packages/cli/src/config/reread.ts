@@ -22,11 +22,11 @@ export function rereadAtHangup(llm: Llm, flags: ServeOptions, files: ServeFiles)
       llm.configure(Object.fromEntries(live.map((name) => [name, next[name] ?? {}])))
       current = next
       log(
-        `Reread ${names}: ${live.length > 0 ? `changed ${live.join(' and ')}` : 'prices and tiers are the same'}.`,
+        `Reread ${names}: ${live.length > 0 ? `changed ${live.join(' and ')}` : 'prices, tiers and aliases are the same'}.`,
       )
       for (const name of changedOptions(started, next).filter((name) => !isLive(name)))
         log(
-          `\`${name}\` in ${flags.config} changes at the next start. Only prices and tiers change while serving.`,
+          `\`${name}\` in ${flags.config} changes at the next start. Only prices, tiers and aliases change while serving.`,
         )
     } catch (error) {
       log(`Reread ${names}: kept the earlier settings. ${withFlags((error as Error).message)}`)
@@ -52,7 +52,8 @@ async function readOptions(flags: ServeOptions): Promise<LlmOptions> {
   }
 }
 
-const isLive = (name: keyof LlmOptions): name is 'prices' | 'tiers' => name === 'prices' || name === 'tiers'
+const isLive = (name: keyof LlmOptions): name is 'prices' | 'tiers' | 'aliases' =>
+  name === 'prices' || name === 'tiers' || name === 'aliases'
 
 /** A module that is read again creates its functions again, so functions are equal by name. */
 const changedOptions = (before: LlmOptions, after: LlmOptions): readonly (keyof LlmOptions)[] =>

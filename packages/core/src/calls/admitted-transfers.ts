@@ -1,17 +1,17 @@
 /** Lets a shutdown wait for the transfers of models, and end them. */
 import { LlmError } from '../errors.ts'
 import type { TransferOptions } from '../models/registry/progress.ts'
-import type { ModelActions } from './client.ts'
+import type { StoreActions } from './client.ts'
 import type { Shutdown } from './shutdown.ts'
 
-type Transfer<Input> = (input: Input, options?: Partial<TransferOptions>) => ReturnType<ModelActions['push']>
+type Transfer<Input> = (input: Input, options?: Partial<TransferOptions>) => ReturnType<StoreActions['push']>
 type StartTransfer<Input> = (
   input: Input,
   options: Partial<TransferOptions>,
-) => ReturnType<ModelActions['pull']>
+) => ReturnType<StoreActions['pull']>
 
 /** Returns the actions of a store whose pulls, pushes and creations count as work of the app. */
-export function admitTransfers(models: ModelActions, shutdown: Shutdown): ModelActions {
+export function admitTransfers(models: StoreActions, shutdown: Shutdown): StoreActions {
   const admitted = <Input>(start: StartTransfer<Input>): Transfer<Input> =>
     async function* (input, options = {}) {
       const leave = shutdown.admit({})
@@ -42,6 +42,6 @@ export function admitTransfers(models: ModelActions, shutdown: Shutdown): ModelA
     blobs: models.blobs,
     pull: admitted((name: string, options) => models.pull(name, options)),
     push: admitted((name: string, options) => models.push(name, options)),
-    create: admitted((spec: Parameters<ModelActions['create']>[0], options) => models.create(spec, options)),
+    create: admitted((spec: Parameters<StoreActions['create']>[0], options) => models.create(spec, options)),
   }
 }

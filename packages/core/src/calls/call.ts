@@ -10,6 +10,7 @@ import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
+import type { ResolvedModel } from '../models/model-resolver.ts'
 import type { EventTransform } from './output/event-mapping.ts'
 
 /**
@@ -86,8 +87,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly signal: AbortSignal
   /** All requests are for the same model. Empty for `admin` and `batch`. */
   readonly requests: readonly ModelRequest[]
-  /** Finds a model by its name. Rejects with an `LlmError` `not_found`. */
-  readonly findModel?: ((name: string) => Promise<Model>) | undefined
+  /** Finds a model by its name or alias. */
+  readonly resolveModel?: ((name: string) => Promise<ResolvedModel>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
   /** Closes the connection of a client that does not read its answer. Absent for calls of the app. */
@@ -110,7 +111,7 @@ export class Call {
   readonly dialect: string | undefined
   readonly batchItem: BatchItemCall | undefined
   readonly isBackground: boolean
-  readonly findModel: CallSettings['findModel']
+  readonly resolveModel: CallSettings['resolveModel']
   readonly disconnect: CallSettings['disconnect']
   readonly #onLimits: CallSettings['onLimits']
 
@@ -122,7 +123,8 @@ export class Call {
   /** The requests as the caller sent them. */
   readonly originalRequests: readonly ModelRequest[]
   /**
-   * The authorise step removes load options that the caller may not choose. Interceptors may change each request.
+   * The step `resolve-model` replaces an alias by the name of its model. The authorise step removes load options that
+   * the caller may not choose. Interceptors may change each request.
    * The defaults step adds the Modelfile defaults. The output limit step lowers their maximum output tokens.
    */
   requests: readonly ModelRequest[]
@@ -135,6 +137,8 @@ export class Call {
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
   modelName: string
+  /** The requested name, if it is an alias. Set by the step `resolve-model`. */
+  alias: string | undefined
   /** Share of the model's time that the tenant gets. Set by the limits step. */
   weight = 1
   /** Set by the limits steps. */
@@ -191,7 +195,7 @@ export class Call {
     this.originalRequests = settings.requests
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''
-    this.findModel = settings.findModel
+    this.resolveModel = settings.resolveModel
     this.disconnect = settings.disconnect
     this.#onLimits = settings.onLimits
   }
@@ -229,6 +233,7 @@ export class Call {
       weight: this.weight,
       background: this.isBackground,
       ...(this.model && { model: this.model }),
+      ...(this.alias !== undefined && { alias: this.alias }),
       ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),
     }
   }

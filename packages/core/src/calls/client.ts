@@ -8,6 +8,13 @@ import type { DetokenizeRequest, TokenizeRequest } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
 import type { Model } from '../models/model.ts'
 import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
+import {
+  type AliasedModel,
+  expectModel,
+  type ModelResolver,
+  type ResolvedModel,
+  resolveAllowed,
+} from '../models/model-resolver.ts'
 import type { ModelStore } from '../models/store.ts'
 import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
@@ -23,10 +30,16 @@ export type ModelOptional<Request extends { readonly model: string }> = Omit<Req
 export type ClientCallOptions = Omit<CallOptions, 'caller' | 'dialect'>
 export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
 
-export type ModelActions = Pick<
+export type StoreActions = Pick<
   ModelStore,
   'list' | 'get' | 'details' | 'create' | 'copy' | 'delete' | 'pull' | 'push' | 'prune' | 'blobs'
 >
+
+/** Here, `get` and `details` find models by aliases, too. All other actions take names of models. */
+export interface ModelActions extends StoreActions {
+  /** Lists the aliases whose models exist, except for patterns. */
+  aliases(): Promise<readonly AliasedModel[]>
+}
 
 export interface LlmClient {
   /** Generates one answer. Resolves when the answer begins. Throws `LlmError`. */
@@ -81,11 +94,15 @@ export interface AdmittedWork extends Pick<LlmClient, 'generate'> {
   leave(): void
 }
 
+/** Finds models by name or alias. */
+type Resolver = Pick<ModelResolver, 'resolve' | 'listAliases'>
+
 export interface ClientParts {
   readonly pipeline: CallPipeline
   readonly shutdown: Pick<Shutdown, 'admit'>
   readonly engine: Engine
-  readonly models: ModelActions
+  readonly models: StoreActions
+  readonly resolver: Resolver
   readonly batchesFor: (caller: Caller | undefined) => BatchActions
   /** Rejects with an `LlmError` `invalid_request` if there is no default model. */
   readonly resolveDefaultModel: () => Promise<string>
@@ -109,16 +126,15 @@ export class CallerClient implements RouteClient {
   readonly #scope: ClientScope
   readonly #isAllowed: (name: string) => boolean
   readonly #limitLog = new LimitLog()
-  readonly #findModel: (name: string) => Promise<Model>
+  readonly #resolveModel: (name: string) => Promise<ResolvedModel>
 
   constructor(parts: ClientParts, scope: ClientScope = {}) {
-    const { models, engine } = parts
     const { caller, isRequest } = scope
+    const resolve = (name: string): Promise<ResolvedModel> => parts.resolver.resolve(name)
     this.#parts = parts
     this.#scope = scope
     this.#isAllowed = createModelFilter(caller?.models)
-    const findModel = async (name: string): Promise<Model> => engine.findModel?.(name) ?? models.get(name)
-    this.#findModel = isRequest ? memoizeLast(findModel) : findModel
+    this.#resolveModel = isRequest ? memoizeLast(resolve) : resolve
   }
 
   get models(): ModelActions {
@@ -151,7 +167,10 @@ export class CallerClient implements RouteClient {
     requests: readonly GenerateRequest[],
     options: ClientCallOptions = {},
   ): Promise<GenerationGroup> {
-    if (requests.length === 0) throw invalidRequest('Expected at least one prompt.')
+    const [first] = requests
+    if (!first) throw invalidRequest('Expected at least one prompt.')
+    if (requests.some(({ model }) => model !== first.model))
+      throw invalidRequest('Expected the same model for all prompts.', { param: 'model' })
     return this.#parts.pipeline.generateGroup(
       this.#toSettings('generate', requests, options),
       options.stream ?? false,
@@ -277,7 +296,7 @@ export class CallerClient implements RouteClient {
   ): CallSettings & { readonly requests: readonly Request[] } {
     const { caller, dialect, disconnect, batchItem, isRequest } = this.#scope
     return {
-      ...{ kind, requests, signal, endUser, findModel: this.#findModel, onLimits: this.#limitLog.add },
+      ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
       ...(disconnect && { disconnect }),
@@ -288,8 +307,13 @@ export class CallerClient implements RouteClient {
   }
 
   #createModels(): ModelActions {
-    const actions = { ...listModelActions(this.#parts.models), get: this.#findModel }
-    return this.#scope.caller?.models ? restrictModels(actions, this.#isAllowed) : actions
+    const resolve = this.#resolveModel
+    const isAllowed = this.#isAllowed
+    const actions = withResolver(this.#parts.models, {
+      resolve: (name) => resolveAllowed(name, resolve, isAllowed),
+      listAliases: () => this.#parts.resolver.listAliases(),
+    })
+    return this.#scope.caller?.models ? restrictModels(actions, isAllowed) : actions
   }
 
   async #withModel<Request extends ModelRequest>(request: ModelOptional<Request>): Promise<Request> {
@@ -315,7 +339,18 @@ function memoizeLast<Value>(compute: (key: string) => Promise<Value>): (key: str
   }
 }
 
-const listModelActions = (models: ModelActions): ModelActions => ({
+export const withResolver = (models: StoreActions, resolver: Resolver): ModelActions => {
+  const get = async (name: string): Promise<Model> => expectModel(await resolver.resolve(name))
+  return {
+    ...listStoreActions(models),
+    get,
+    details: async (model, options) =>
+      models.details(typeof model === 'string' ? await get(model) : model, options),
+    aliases: () => resolver.listAliases(),
+  }
+}
+
+const listStoreActions = (models: StoreActions): StoreActions => ({
   list: () => models.list(),
   get: (name) => models.get(name),
   details: (model, options) => models.details(model, options),
@@ -330,21 +365,18 @@ const listModelActions = (models: ModelActions): ModelActions => ({
 
 /**
  * Restricts the actions to allowed names. Any other name gets the same error, whether or not the model
- * exists, so that errors do not reveal which models exist.
+ * exists, so that errors do not reveal which models exist. `get` is restricted already.
  */
 function restrictModels(models: ModelActions, isAllowed: (name: string) => boolean): ModelActions {
   const expect = (...names: readonly (string | undefined)[]): void => {
     for (const name of names) if (name !== undefined && !isAllowed(name)) throw modelNotAllowed(name)
   }
   return {
-    ...listModelActions(models),
+    ...models,
     list: async () => (await models.list()).filter(({ name }) => isAllowed(name)),
-    get: async (name) => {
-      expect(name)
-      return models.get(name)
-    },
+    aliases: async () => (await models.aliases()).filter(({ model }) => isAllowed(model.name)),
     details: async (model, options) => {
-      expect(typeof model === 'string' ? model : model.name)
+      if (typeof model !== 'string') expect(model.name)
       return models.details(model, options)
     },
     copy: async (from, to, options) => {

@@ -47,8 +47,8 @@ export function createSteps(given: StepParts): readonly CallStep[] {
   const authorise = createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined })
   const isIntercepted = interceptors.length > 0
   return [
-    authorise,
     modelStep,
+    authorise,
     ...(keys ? [createRevocationStep(keys)] : []),
     ...(isIntercepted
       ? [

@@ -61,6 +61,8 @@ export interface EngineCall {
   readonly signal: AbortSignal
   /** Model that the store found for `request.model`. If absent, the engine looks the model up. */
   readonly model?: Model | undefined
+  /** Alias that the caller used for `request.model`. Errors about a missing model name it, too. */
+  readonly alias?: string
   /**
    * Tenant of the caller. KV state of one tenant is never reused for another, and tenants get fair shares of
    * the model's time.

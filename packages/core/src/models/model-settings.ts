@@ -1,7 +1,6 @@
 /** Finds the settings of the app for a model, by names and patterns. */
 import type { FindModelSettings, ModelSettings } from '../engine/model-settings.ts'
-import { nameKey, parseModelName } from './ollama-store/name.ts'
-import { withTag } from './ollama-store/standalone-files.ts'
+import { createNameMatcher, specificityOf } from './name-pattern.ts'
 
 /** Names whose settings are cached. Clients can send any name. */
 const maxCached = 1_000
@@ -13,7 +12,7 @@ const maxCached = 1_000
  */
 export function createSettingsFinder(entries: Readonly<Record<string, ModelSettings>>): FindModelSettings {
   const sorted = Object.entries(entries)
-    .map(([entry, settings]) => ({ settings, matches: createMatcher(entry), rank: specificityOf(entry) }))
+    .map(([entry, settings]) => ({ settings, matches: createNameMatcher(entry), rank: specificityOf(entry) }))
     .sort((a, b) => a.rank - b.rank)
   const cached = new Map<string, ModelSettings>()
   return (name) => {
@@ -33,36 +32,4 @@ const noSettings: ModelSettings = {}
 const mergeSettings = (general: ModelSettings, specific: ModelSettings): ModelSettings => {
   const sampling = { ...general.sampling, ...specific.sampling }
   return { ...general, ...specific, ...(Object.keys(sampling).length > 0 && { sampling }) }
-}
-
-const isPattern = (entry: string): boolean => entry.includes('*')
-
-const specificityOf = (entry: string): number =>
-  isPattern(entry) ? entry.replaceAll('*', '').length : Number.POSITIVE_INFINITY
-
-function createMatcher(entry: string): (name: string) => boolean {
-  if (!isPattern(entry)) {
-    const key = keyOf(entry)
-    return (name) => keyOf(name) === key
-  }
-  const [start = '', ...others] = entry.toLowerCase().split('*')
-  const end = others.pop() ?? ''
-  return (name) => {
-    const text = withTag(name).toLowerCase()
-    let from = start.length
-    if (!text.startsWith(start) || !text.endsWith(end)) return false
-    // The first occurrence of each part leaves the most text for the others. A regular expression could take long.
-    for (const part of others) {
-      const index = text.indexOf(part, from)
-      if (index === -1) return false
-      from = index + part.length
-    }
-    return from <= text.length - end.length
-  }
-}
-
-/** Some names of standalone files and of custom engines are not names of Ollama's layout. */
-function keyOf(text: string): string {
-  const name = parseModelName(text)
-  return name ? nameKey(name) : withTag(text).toLowerCase()
 }

@@ -102,6 +102,19 @@ test('changes nothing if one of the options is invalid', async () => {
   expect(await costs(llm)).toEqual([0.03])
 })
 
+test('new aliases apply to the next call, and a removed alias means no model', async () => {
+  const engine = scriptedEngine('one')
+  const llm = await start({ engine, aliases: { 'gpt-5': 'a', 'claude-*': 'a' } })
+
+  llm.configure({ aliases: { 'gpt-5': 'b' } })
+  for (const model of ['gpt-5', 'claude-x']) await llm.chat('Hi', { model })
+
+  expect(engine.requests.map(({ model }) => model)).toEqual(['b', 'claude-x'])
+  expect(() => llm.configure({ aliases: { a: 'b', b: 'c' } })).toThrow("`aliases['a']`")
+  await llm.chat('Hi', { model: 'gpt-5' })
+  expect(engine.requests.at(-1)?.model).toBe('b')
+})
+
 test('the app may change its objects without an effect on the limits', async () => {
   const llm = await start()
   const tiers = { free: { maxOutputTokens: 100 } }
@@ -113,7 +126,7 @@ test('the app may change its objects without an effect on the limits', async () 
 })
 
 test.each([
-  [{ local: {} }, '`local` cannot change while the app serves. Expected `prices` or `tiers`'],
+  [{ local: {} }, '`local` cannot change while the app serves. Expected `prices`, `tiers` or `aliases`'],
   [null, 'Expected options, got null'],
   [{ prices: perToken(0.01) }, '`prices` need a database: set the option `database` of createLlm()'],
 ])('rejects %j, and says why', async (changes, message) => {

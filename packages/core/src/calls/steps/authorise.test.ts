@@ -84,9 +84,3 @@ test('to unload a model, a caller needs the scope models', () => {
     }),
   )
 })
-
-test('a caller of other models learns nothing about this one', () => {
-  expect(() => authorise({ id: 'ann', models: ['other'] }, [ask()], 'unload')).toThrow(
-    expect.objectContaining({ message: expect.stringContaining('may not use the model "tiny"') }),
-  )
-})

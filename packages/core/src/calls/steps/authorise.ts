@@ -1,10 +1,9 @@
 /**
- * Checks that the caller may use the model, and removes load options that the caller may not choose.
- * Authentication came before: in the route or in the host app.
+ * Checks what the caller may do, and removes load options that the caller may not choose. Authentication came before:
+ * in the route or in the host app.
  */
 import type { Access } from '../../accounts/auth/access.ts'
 import { LlmError } from '../../errors.ts'
-import { createModelFilter, modelNotAllowed } from '../../models/model-filter.ts'
 import type { Call, ModelRequest } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
@@ -16,12 +15,9 @@ export interface AuthoriseOptions extends Pick<Access, 'scopesOf'> {
 export const createAuthoriseStep = ({ scopesOf, hasLedger }: AuthoriseOptions): CallStep => ({
   name: 'authorise',
   before(call) {
-    const { caller, requests } = call
+    const { caller } = call
     // The host app itself may do everything.
     if (!caller) return
-    const isAllowed = createModelFilter(caller.models)
-    // Checked before the model is looked up, so that the error does not reveal which models exist.
-    for (const { model } of requests) if (!isAllowed(model)) throw modelNotAllowed(model)
     if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
     if (!scopesOf(caller).includes('models')) restrictLoading(call)
   },

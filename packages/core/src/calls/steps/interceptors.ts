@@ -83,8 +83,8 @@ export class InterceptorsStep implements CallStep {
     if (requests.every((request, index) => request === call.requests[index])) return
     const isModelChanged = requests[0]?.model !== call.requests[0]?.model
     call.requests = requests
-    await this.#options.authorise.before(call)
     if (isModelChanged) await this.#options.resolveModel.before(call)
+    await this.#options.authorise.before(call)
   }
 
   #createTransform(call: Call, caller: Caller | undefined, index: number): EventTransform | undefined {

@@ -1,5 +1,5 @@
 /** Renders an `LlmError` as Anthropic's error object. Shape: Anthropic API reference, "Errors". */
-import type { Issue, LlmError, LlmErrorCode } from '../../errors.ts'
+import { describeAlias, type Issue, type LlmError, type LlmErrorCode } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { eventFrame } from '../../http/streams.ts'
@@ -53,7 +53,7 @@ const detailsOf = ({ code, details: { param, issue } }: LlmError): object => {
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, model, param = '' } = details
   if (code === 'context_length') return `prompt is too long: ${inputTokens} tokens > ${contextSize} maximum`
-  if (code === 'not_found' && model !== undefined) return `model: ${model}`
+  if (code === 'not_found' && model !== undefined) return `model: ${model}${describeAlias(details.alias)}`
   if (code === 'quota') return `You have reached your specified API usage limits. ${message}`
   const field = toField(param)
   return field === param ? message : `${field}: ${message}`

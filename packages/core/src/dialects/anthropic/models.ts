@@ -1,14 +1,16 @@
 /** Lists and retrieves models. Shape: Anthropic API reference, "Models". */
+
+import type { LlmClient } from '../../calls/client.ts'
 import { json } from '../../http/respond.ts'
-import { compareNewestFirst, type Model } from '../../models/model.ts'
+import { compareNewestFirst } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
 import { parsePage } from './page.ts'
 
 /** `GET /v1/models`: one page, newest first. */
 export const listModels: Handler = async ({ request, llm }) => {
   const { limit, after_id, before_id } = parsePage(request)
-  const all = [...(await llm.models.list())].sort(compareNewestFirst)
-  const at = all.findIndex(({ name }) => name === (after_id ?? before_id))
+  const all = await listInfos(llm)
+  const at = all.findIndex(({ id }) => id === (after_id ?? before_id))
   // The model of `after_id` or `before_id` may have been deleted. The page is then empty.
   const rest =
     after_id !== undefined
@@ -19,23 +21,38 @@ export const listModels: Handler = async ({ request, llm }) => {
   const data = before_id === undefined ? rest.slice(0, limit) : rest.slice(-limit)
 
   return json({
-    data: data.map(toModelInfo),
+    data,
     has_more: data.length < rest.length,
-    first_id: data.at(0)?.name ?? null,
-    last_id: data.at(-1)?.name ?? null,
+    first_id: data.at(0)?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
   })
 }
 
-/** `GET /v1/models/{id}` */
-export const retrieveModel: Handler = async ({ request, llm }) =>
-  json(toModelInfo(await llm.models.get(request.params.model as string)))
+/** `GET /v1/models/{id}`. For an alias, `id` is the name of its model, as in Anthropic's API. */
+export const retrieveModel: Handler = async ({ request, llm }) => {
+  const model = await llm.models.get(request.params.model as string)
+  return json(toModelInfo(model.name, model.modifiedAt))
+}
+
+/** All models and aliases, newest first. Claude Code offers only listed ids that contain `claude` or `anthropic`. */
+async function listInfos({ models }: LlmClient): Promise<readonly ModelInfo[]> {
+  const [all, aliases] = await Promise.all([models.list(), models.aliases()])
+  return [
+    ...all.map((model) => ({ id: model.name, model })),
+    ...aliases.map(({ alias, model }) => ({ id: alias, model })),
+  ]
+    .sort((a, b) => compareNewestFirst(a.model, b.model))
+    .map(({ id, model }) => toModelInfo(id, model.modifiedAt))
+}
+
+type ModelInfo = Readonly<Record<string, unknown>> & { readonly id: string }
 
 /** Facts that are unknown before a model is loaded are null, as the API allows. */
-const toModelInfo = ({ name, modifiedAt }: Model): object => ({
+const toModelInfo = (id: string, createdAt: Date): ModelInfo => ({
   type: 'model',
-  id: name,
-  display_name: name.replace(/:latest$/, ''),
-  created_at: modifiedAt.toISOString(),
+  id,
+  display_name: id.replace(/:latest$/, ''),
+  created_at: createdAt.toISOString(),
   max_input_tokens: null,
   max_tokens: null,
   capabilities: null,

@@ -1,5 +1,5 @@
 /** Renders an `LlmError` like Ollama, as an object with one text. Shape: Ollama API reference, "Errors". */
-import { describeDeniedContext, type LlmError, statusOf } from '../../errors.ts'
+import { describeAlias, describeDeniedContext, type LlmError, statusOf } from '../../errors.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
@@ -22,7 +22,8 @@ export const renderErrorFrame = (error: LlmError): string => jsonLine({ error: m
 function messageOf({ code, message, details }: LlmError): string {
   const { inputTokens, contextSize, requestedContextSize, model, param = '' } = details
   if (details.emptyBody) return 'missing request body'
-  if (code === 'not_found' && model !== undefined) return `model '${model}' not found`
+  if (code === 'not_found' && model !== undefined)
+    return `model '${model}' not found${describeAlias(details.alias)}`
   if (code === 'context_length' && inputTokens !== undefined)
     return appendDenial(
       `the prompt is longer than the context length currently available to the model: it has ${inputTokens} tokens, and the context holds ${contextSize}`,

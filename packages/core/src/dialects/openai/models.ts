@@ -3,9 +3,15 @@ import { json } from '../../http/respond.ts'
 import type { Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
 
-/** `GET /v1/models` */
-export const listModels: Handler = async ({ llm }) =>
-  json({ object: 'list', data: (await llm.models.list()).map((model) => toModel(model.name, model)) })
+/** `GET /v1/models`: models by name, then aliases, since agents offer only names that are listed. */
+export const listModels: Handler = async ({ llm: { models } }) => {
+  const [all, aliases] = await Promise.all([models.list(), models.aliases()])
+  const data = [
+    ...all.map((model) => toModel(model.name, model)),
+    ...aliases.map(({ alias, model }) => toModel(alias, model)),
+  ]
+  return json({ object: 'list', data })
+}
 
 /** `GET /v1/models/{id}` */
 export const retrieveModel: Handler = async ({ request, llm }) => {

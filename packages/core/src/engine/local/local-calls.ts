@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { LlmError } from '../../errors.ts'
+import { LlmError, modelNotFound } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import type { ModelStore } from '../../models/store.ts'
 import type { EngineCall } from '../engine.ts'
@@ -79,13 +79,13 @@ export class LocalCalls {
     hasBegun = () => false,
     isTokenizerOnly = false,
   }: LocalCall<T>): Promise<T | undefined> {
-    const { model: resolvedModel, signal, tenant = '' } = call
+    const { signal, tenant = '' } = call
     // Any number of calls may share a signal. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, signal)
     const { load = {} } = request
     const { contextSize = load.defaultContextSize ?? 0 } = load
     if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
-    const model = resolvedModel ?? (await this.#models.get(request.model))
+    const model = call.model ?? (await this.#findModel(request.model, call.alias))
     const loadedTask = this.#toLoadedTask(task, call, model)
     const cap = isTokenizerOnly ? this.#tokenizerCallCap : this.#callCap
     return cap.run(tenant, size, () =>
@@ -96,6 +96,14 @@ export class LocalCalls {
         call.background,
       ),
     )
+  }
+
+  async #findModel(name: string, alias: string | undefined): Promise<Model> {
+    try {
+      return await this.#models.get(name)
+    } catch (cause) {
+      throw LlmError.from(cause).code === 'not_found' ? modelNotFound(name, alias) : cause
+    }
   }
 
   #toLoadedTask<T>(task: EngineTask<T>, call: EngineCall, model: Model): LoadedTask<T> {

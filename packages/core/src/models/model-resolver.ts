@@ -1,0 +1,82 @@
+/** Finds the model that a client asks for, by its name or by an alias. */
+import { LlmError, modelNotFound } from '../errors.ts'
+import type { Model } from './model.ts'
+import type { Alias, ModelAliases } from './model-aliases.ts'
+import { modelNotAllowed } from './model-filter.ts'
+
+export interface ResolvedModel {
+  /** Name of the model, or the target of the alias. The requested name if neither is known. */
+  readonly name: string
+  /** Undefined if the store does not contain the model. It may exist in a custom engine. */
+  readonly model: Model | undefined
+  /** The requested name, if it is an alias of the model. */
+  readonly alias?: string
+}
+
+/** An alias whose model exists. */
+export interface AliasedModel {
+  readonly alias: string
+  readonly model: Model
+}
+
+export class ModelResolver {
+  readonly #aliases: ModelAliases
+  readonly #find: (name: string) => Promise<Model>
+
+  /** @param find rejects with an `LlmError` `not_found` for an unknown name */
+  constructor(aliases: ModelAliases, find: (name: string) => Promise<Model>) {
+    this.#aliases = aliases
+    this.#find = find
+  }
+
+  /** A model with exactly the requested name comes before an alias. Rejects if the model is damaged. */
+  async resolve(name: string): Promise<ResolvedModel> {
+    const model = await this.#tryFind(name)
+    if (model) return { name: model.name, model }
+    const target = this.#aliases.targetOf(name)
+    if (target === undefined) return { name, model }
+    const targetModel = await this.#tryFind(target)
+    return { name: targetModel?.name ?? target, model: targetModel, alias: name }
+  }
+
+  /** Aliases without `*` whose models exist. An alias with the name of a model is left out. */
+  async listAliases(): Promise<readonly AliasedModel[]> {
+    const resolve = async ({ alias }: Alias): Promise<readonly AliasedModel[]> => {
+      const resolved = await this.resolve(alias).catch(() => undefined)
+      return resolved?.alias !== undefined && resolved.model ? [{ alias, model: resolved.model }] : []
+    }
+    return (await Promise.all(this.#aliases.list().map(resolve))).flat()
+  }
+
+  async #tryFind(name: string): Promise<Model | undefined> {
+    try {
+      return await this.#find(name)
+    } catch (cause) {
+      if (LlmError.from(cause).code !== 'not_found') throw cause
+      return undefined
+    }
+  }
+}
+
+/**
+ * Resolves a name for a caller. A forbidden name gets the same error, whether or not the model exists, so that errors
+ * do not reveal which models exist.
+ */
+export async function resolveAllowed(
+  name: string,
+  resolve: ModelResolver['resolve'],
+  isAllowed: (name: string) => boolean,
+): Promise<ResolvedModel> {
+  const resolved = await resolve(name).catch((cause: unknown) => {
+    throw isAllowed(name) ? cause : modelNotAllowed(name)
+  })
+  // A custom engine may know another model by a spelling that the store ignores, such as the tag `local`.
+  if (!isAllowed(resolved.alias === undefined ? name : resolved.name)) throw modelNotAllowed(name)
+  return resolved
+}
+
+/** Throws an `LlmError` `not_found` if the store does not contain the model. */
+export function expectModel({ name, model, alias }: ResolvedModel): Model {
+  if (model) return model
+  throw modelNotFound(name, alias)
+}
