@@ -46,6 +46,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   ],
   'test/clients/*.test.ts': ['.ci/run', 'every SDK against every mount; Python needs a package index'],
   'test/fuzz/*.test.ts': ['.ci/run', 'random requests and GGUF files'],
+  'test/templates/templates.test.ts': ['.ci/run', 'all templates of llama.cpp in both renderers'],
   'test/grammar/random-schemas.test.ts': ['.ci/run', 'random schemas, a sample'],
   'test/incidents/model-input/one-long-word-ended-every-stream.test.ts': [
     '.ci/run',

@@ -319,6 +319,18 @@ test('call ids have nine characters if the template requires this length', () =>
   expect(prompt).toBe('000000001 000000002 000000001 000000002 ')
 })
 
+test('call ids that already have nine characters stay', () => {
+  const source =
+    '{# tools [TOOL_CALLS] id|length != 9 #}{% for m in messages %}{{ m.tool_calls[0].id }}{% endfor %}'
+  const content = [{ type: 'tool-call', id: 'aB3456789', name: 'get_weather', arguments: '{}' }] as const
+
+  const prompt = renderChat({ source, bosToken: '', eosToken: '' }, [{ role: 'assistant', content }], {
+    tools,
+  })
+
+  expect(prompt).toBe('aB3456789')
+})
+
 test('parallel calls are split for templates with one call per message', () => {
   const source =
     '{# tools <|start_header_id|> single tool-calls at once #}{% for m in messages %}[{{ m.role }}{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.arguments.city }}{% endfor %}]{% endfor %}'

@@ -193,11 +193,12 @@ function splitParallelCalls(messages: readonly TemplateMessage[]): readonly Temp
   return split
 }
 
-/** Replaces tool-call ids with ids of nine characters, because Mistral's templates reject other lengths. */
+/** Gives tool calls ids of nine characters, because Mistral's templates reject other lengths. */
 function withShortIds(messages: readonly TemplateMessage[], source: string): readonly TemplateMessage[] {
   if (!/length\s*[!=]=\s*9\b/.test(source)) return messages
   const shortIds = new Map<string, string>()
   const shorten = (id: string): string => {
+    if (id.length === 9) return id
     if (!shortIds.has(id)) shortIds.set(id, `${shortIds.size + 1}`.padStart(9, '0'))
     return shortIds.get(id) as string
   }
