@@ -6,31 +6,23 @@ import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type LlmOptions, routesFor } from '@modelmount/core'
+import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WatchedSet } from '../../packages/core/src/util/watched-set.ts'
 import { allCalls } from '../support/all-calls.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 import { mounts } from '../support/mounts.ts'
 import { chats, post } from '../support/served.ts'
+import { apps, closesServer } from './apps.ts'
 import { dialects, type ReadStream, readChat } from './streamed-chats.ts'
 
 const models = emptyFolder()
 const cutShort = 'The server closed before the answer was complete. Send the request again.'
 
-describe.each(Object.entries(mounts))('%s', (_name, mount) => {
-  async function serve(options: LlmOptions) {
-    const database = join(await mkdtemp(join(tmpdir(), 'drain-')), 'modelmount.db')
-    const llm = await createLlm({ models, database, maxAdmitted: 100, ...options })
-    onTestFinished(() => llm.close())
-    const { url, server, close } = await listen(mount(llm))
-    onTestFinished(close)
-    return { llm, url, server, database }
-  }
-
+describe.each(Object.entries(apps))('%s', (_name, startApp) => {
   test('50 streams lose no token that was generated before the deadline, and no row', async () => {
     // The content of each chat is the number of its tokens.
     const engine = scriptedEngine(
@@ -41,19 +33,16 @@ describe.each(Object.entries(mounts))('%s', (_name, mount) => {
         ),
       { delayMs: 20 },
     )
-    const { llm, url, server, database } = await serve({ engine })
+    const database = await emptyDatabase()
+    const { llm, url, close } = await startApp({ engine, models, database, maxAdmitted: 100 })
     const reading = await begin50((index, onText) =>
       readChat(url, dialectAt(index), { content: String(index % 2 === 0 ? 40 : 4_000) }, onText),
     )
 
-    const closed = once(server, 'close')
-    server.close()
-    const closing = llm.close({ drain: '20s' })
+    const closing = close()
     await Promise.all(reading.filter((_, index) => index % 2 === 0))
     // Moves the deadline forward, to now.
     await Promise.all([closing, llm.close({ drain: 1 })])
-    server.closeIdleConnections()
-    await closed
 
     const read = await Promise.all(reading)
     const complete = read.filter(({ isComplete }) => isComplete)
@@ -71,24 +60,25 @@ describe.each(Object.entries(mounts))('%s', (_name, mount) => {
     expect(rows.map(({ undeliveredTokens }) => undeliveredTokens)).toEqual(Array(50).fill(0))
     expect(rows.map(toSummary).sort()).toEqual(read.map(toSummary).sort())
   })
+})
 
+describe.each(Object.entries(mounts))('%s', (_name, mount) => {
   test('a new request is rejected during the drain, and its connection is closed', async () => {
-    const engine = scriptedEngine('word '.repeat(50).trim(), { delayMs: 20 })
-    const { llm, url } = await serve({ engine })
-    let closed: Promise<void> | undefined
-    const rejected: Response[] = []
-    const send = async (): Promise<void> => {
-      for (const { path, body } of chats) rejected.push(await post(url + path, body))
-    }
-    let sent: Promise<void> | undefined
+    let answer: (text: string) => void = () => {}
+    const engine = scriptedEngine(
+      () =>
+        new Promise((resolve) => {
+          answer = resolve
+        }),
+    )
+    const { llm, url } = await closesServer(mount)({ engine, models })
+    const running = readChat(url, dialectAt(0), { content: 'Hi' })
+    await vi.waitUntil(() => engine.requests.length === 1)
 
-    const { texts, isComplete } = await readChat(url, dialectAt(0), { content: 'Hi' }, () => {
-      closed ??= llm.close({ drain: '10s' })
-      sent ??= send()
-    })
-    await Promise.all([closed, sent])
+    const closing = llm.close({ drain: '10s' })
+    const rejected = await Promise.all(chats.map(({ path, body }) => post(url + path, body)))
+    answer('Hello.')
 
-    expect([texts.length, isComplete]).toEqual([50, true])
     expect(
       rejected.map(({ status, headers }) => [status, headers.get('retry-after'), headers.get('connection')]),
     ).toEqual([
@@ -97,6 +87,8 @@ describe.each(Object.entries(mounts))('%s', (_name, mount) => {
       [503, '1', 'close'],
     ])
     expect(await rejected[0]?.json()).toMatchObject({ error: { message: 'The server is closing.' } })
+    expect(await running).toMatchObject({ texts: ['Hello.'], isComplete: true })
+    await closing
   })
 })
 
@@ -107,7 +99,7 @@ const longList = {
 }
 
 test('with the built-in model, 50 streams lose no token that their clients were sent, and no row', async () => {
-  const database = join(await mkdtemp(join(tmpdir(), 'drain-')), 'modelmount.db')
+  const database = await emptyDatabase()
   const llm = await createLlm({ models, database, local: { parallel: 50 } })
   onTestFinished(() => llm.close())
   const { url, server, close } = await listen(toNodeHandler(routesFor(), llm))
@@ -150,6 +142,8 @@ const textOf = (message: { readonly content: readonly object[] } | undefined): s
   const [part = {}] = message?.content ?? []
   return 'text' in part ? String(part.text) : ''
 }
+
+const emptyDatabase = async () => join(await mkdtemp(join(tmpdir(), 'drain-')), 'modelmount.db')
 
 /** Opens the database of a closed app again. */
 async function rowsIn(database: string) {

@@ -8,7 +8,7 @@ import express from 'express'
 import Koa from 'koa'
 import { fastifyHandler } from './fastify.ts'
 import { fetchHandler } from './fetch.ts'
-import { nestHandler } from './nest.ts'
+import { nestFastifyHandler, nestHandler } from './nest.ts'
 
 export type Authenticate = () => Caller | undefined
 
@@ -23,6 +23,8 @@ export const mounts: Readonly<Record<string, MountRoutes>> = {
     return Object.assign(new Koa(), { silent: true }).use(router.routes()).callback()
   },
   Nest: (llm, authenticate) => nestHandler(llm, { ...(authenticate && { authenticate }) }),
+  'Nest on Fastify': (llm, authenticate) =>
+    nestFastifyHandler(llm, { ...(authenticate && { authenticate }) }),
   "Node's own server": (llm, authenticate) =>
     toNodeHandler(routesFor(), llm, { ...(authenticate && { authenticate }) }),
   fetch: (llm, authenticate) => fetchHandler(llm, { authenticate }),
