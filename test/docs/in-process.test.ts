@@ -1,11 +1,11 @@
 /** Runs the code of the pages about in-process calls with the built-in model. */
-import { readFileSync } from 'node:fs'
 import * as core from '@modelmount/core'
 import express from 'express'
 import request from 'supertest'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { codeBlocks } from '../support/pages.ts'
 
 let llm: core.Llm
 const app = express()
@@ -19,13 +19,10 @@ afterAll(() => llm.close())
 const pages = ['README.md', ...['in-process', 'structured-output', 'tools'].map((name) => `docs/${name}.md`)]
 
 /** Blocks that create an `Llm` of their own are complete apps, which other tests run. */
-const blocks = pages.flatMap((page) => {
-  const text = readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')
-  return [...text.matchAll(/^```js\n(.*?)^```$/gms)]
-    .map(([, code = '']) => code)
-    .filter((code) => code.includes('llm.') && !code.includes('createLlm'))
-    .map((code) => ({ page, code, title: code.split('\n').find((line) => line.includes('llm.')) }))
-})
+const blocks = pages
+  .flatMap(codeBlocks)
+  .filter(({ language, code }) => language === 'js' && code.includes('llm.') && !code.includes('createLlm'))
+  .map(({ page, code }) => ({ page, code, title: code.split('\n').find((line) => line.includes('llm.')) }))
 
 test.each(blocks)('$page: $title', async ({ code }) => {
   const output: unknown[] = []

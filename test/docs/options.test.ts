@@ -1,19 +1,13 @@
 /** Runs code of the pages that passes options to `createLlm()` and to `recordingEngine()`. */
-import { readFileSync } from 'node:fs'
 import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import { recordingEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { codeBelow } from '../support/pages.ts'
 
 /** Returns the blocks of one section, without the imports. */
-function blocksOf(page: string, heading: string): readonly string[] {
-  const text = readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8').replaceAll('\r', '')
-  const [, section = ''] = text.split(`${heading}\n`)
-  const [own = ''] = section.split(/^#{2,3} /m)
-  return [...own.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) =>
-    code.replaceAll(/^import .*$/gm, ''),
-  )
-}
+const blocksOf = (page: string, heading: string): readonly string[] =>
+  codeBelow(`docs/${page}.md`, heading).map((code) => code.replaceAll(/^import .*$/gm, ''))
 
 /** Runs the code with an empty folder of models, and returns the values of the named variables. */
 async function run(code: string, names: string, env: Readonly<Record<string, string>> = {}) {
@@ -33,7 +27,7 @@ async function run(code: string, names: string, env: Readonly<Record<string, str
 }
 
 test('the page about tests records an answer, and replays it', async () => {
-  const [code = ''] = blocksOf('testing', '## Recorded answers')
+  const [code = ''] = blocksOf('testing', 'Recorded answers')
   const FILE = `${emptyFolder()}/answers.json`
   const recording = await run(code, 'llm', { RECORD: '1', FILE })
   const recorded: string = (await recording.llm.chat('Tell me a short story.', { model: 'tiny' })).text
@@ -46,7 +40,7 @@ test('the page about tests records an answer, and replays it', async () => {
 })
 
 test('the functions of the page remove dates and seeds', async () => {
-  const [, code = ''] = blocksOf('testing', '## Recorded answers')
+  const [, code = ''] = blocksOf('testing', 'Recorded answers')
 
   const { normalize, normalizeSeed } = await run(code, 'normalize, normalizeSeed')
 
@@ -57,7 +51,7 @@ test('the functions of the page remove dates and seeds', async () => {
 })
 
 test('the settings per model of the page are valid', async () => {
-  const [code = ''] = blocksOf('models', '## Settings per model')
+  const [code = ''] = blocksOf('models', 'Settings per model')
 
   const { llm } = await run(code, 'llm')
   await llm.load('tiny')
@@ -66,7 +60,7 @@ test('the settings per model of the page are valid', async () => {
 })
 
 test('the credentials of the page are valid', async () => {
-  const [code = ''] = blocksOf('models', '### Credentials')
+  const [code = ''] = blocksOf('models', 'Credentials')
 
   const { llm } = await run(code, 'llm', { REGISTRY_PASSWORD: 'secret', REGISTRY_TOKEN: 'token' })
 
