@@ -21,7 +21,7 @@ export function codeBlocks(page: string): readonly CodeBlock[] {
   const text = readFileSync(join(root, page), 'utf8').replaceAll('\r', '')
   const blocks: CodeBlock[] = []
   let heading = ''
-  const found = /^#+ (.*)$|(?:^<!-- code: (.*) -->\n\n?)?^( *)```(\w*)\n([\s\S]*?)^ *```$/gm
+  const found = /^#+ (.*)$|(?:^ *<!-- code: (.*) -->\n\n?)?^( *)```(\w*)\n([\s\S]*?)^ *```$/gm
   for (const match of text.matchAll(found)) {
     const [all, title, mark = '', indent = '', language = '', code = ''] = match
     if (title !== undefined) heading = title

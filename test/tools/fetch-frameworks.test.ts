@@ -1,24 +1,43 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, onTestFinished, test, vi } from 'vitest'
-import { environment, run } from '../packaging/npm.ts'
+import { environment, root, run } from '../packaging/npm.ts'
+import { codeBelow } from '../support/pages.ts'
 import { createProject, greet, greeting, start } from './project.ts'
 
 // `run()` has a shorter limit of 120 s, and ends its command then.
 vi.setConfig({ testTimeout: 300_000 })
 
-test('Hono serves the routes below a prefix, beside its own', async () => {
-  const { folder, remove } = await createProject('hono', [], ['hono', '@hono/node-server'], {
-    type: 'module',
-  })
+test('the Hono app of the pages serves the routes below a prefix, and limits a route of its own', async () => {
+  const code = [
+    ...codeBelow('docs/bundlers-and-tools.md', 'Hono'),
+    ...codeBelow('docs/rate-limits.md', 'Hono and other frameworks'),
+    readFileSync(join(root, 'test/tools/apps/hono/rest-of-app.js'), 'utf8'),
+  ].join('\n')
+  const appCode = code
+    .replace('port: 3000', "port: 0, hostname: '127.0.0.1'")
+    .replace('requestsPerMinute: 30', 'requestsPerMinute: 2')
+  const tools = ['hono', '@hono/node-server'] as const
+  const { folder, remove } = await createProject('hono', [], tools, { type: 'module' }, { 'app.js': appCode })
   onTestFinished(remove)
   const app = start(process.execPath, ['app.js'], folder)
   onTestFinished(() => app.stop())
 
   const url = await app.nextAddress()
+  const limited = []
+  for (let i = 0; i < 3; i++) limited.push(await fetch(`${url}/time`))
 
   expect(await greet(url)).toBe(greeting)
   expect(await (await fetch(url)).text()).toBe('my own route')
   expect((await fetch(`${url}/llm/v1/models`)).status).toBe(401)
+  expect(
+    limited.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining-requests')]),
+  ).toEqual([
+    [200, '1'],
+    [200, '0'],
+    [429, '0'],
+  ])
+  expect(Number(limited[2]?.headers.get('retry-after'))).toBeGreaterThan(0)
 })
 
 const env = { ...environment, NEXT_TELEMETRY_DISABLED: '1' }

@@ -1,7 +1,7 @@
 /** Projects outside this workspace, in which tools of users are tried with the packed packages. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -40,12 +40,17 @@ export interface ToolProject {
   remove(): Promise<void>
 }
 
-/** Creates a project with the local engine, tools, and the files of `apps/`. */
+/**
+ * Creates a project with the local engine, tools, and the files of `apps/`.
+ *
+ * @param files contents of further files
+ */
 export async function createProject(
   app: string,
   adapters: readonly ('express' | 'nest')[],
   tools: readonly Tool[],
   manifest: object = {},
+  files: Readonly<Record<string, string>> = {},
 ): Promise<ToolProject> {
   const parent = await mkdtemp(join(tmpdir(), `${app}-`))
   const tarballs = await pack(['core', 'tiny-model', ...adapters], parent)
@@ -57,6 +62,7 @@ export async function createProject(
   const install = [...tarballs, ...engine, ...tools.map((name) => `${name}@${versions[name]}`)]
   const folder = await emptyProject(join(parent, app), { overrides, ...manifest }, install)
   await cp(join(root, 'test/tools/apps', app), folder, { recursive: true })
+  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
   return { folder, remove: () => rm(parent, { recursive: true, force: true }) }
 }
 
