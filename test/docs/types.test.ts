@@ -117,6 +117,7 @@ function importPrelude({ page, mark }: CodeBlock, code: string): string {
   return imports.join('')
 }
 
+/** The names below the line `// Exports:` of each prelude. */
 const preludeNames: ReadonlyMap<string, readonly string[]> = new Map(
   ['base', 'express', 'fastify', 'hono', 'koa', 'nest'].map((name) => {
     const [, exported = ''] = readFileSync(join(preludes, `${name}.ts`), 'utf8').split('// Exports:\n')
