@@ -29,6 +29,8 @@ const cloudRoutes = [
   'POST /api/experimental/web_fetch',
 ]
 
+const llamaServerRoutes = ['POST /tokenize', 'POST /detokenize', 'POST /apply-template', 'POST /rerank']
+
 const otherMethods = [
   ...['POST /api/tags', 'DELETE /api/tags', 'PUT /api/chat', 'GET /api/generate', 'PATCH /api/ps'],
   ...['GET /api/blobs/sha256:0', 'POST /api/delete', 'POST /api/version'],
@@ -38,7 +40,15 @@ const otherMethods = [
 
 const unknownPaths = [
   ...['GET /', 'HEAD /', 'POST /', 'GET /api', 'GET /api/users', 'POST /api/chat/x'],
-  ...['GET /v1', 'GET /v1/nope', 'DELETE /users/1', 'OPTIONS /api/users', 'OPTIONS /api/me', 'GET /api/me'],
+  ...[
+    'GET /v1',
+    'GET /v1/nope',
+    'POST /v1/images/generations',
+    'DELETE /users/1',
+    'OPTIONS /api/users',
+    'OPTIONS /api/me',
+    'GET /api/me',
+  ],
 ]
 
 const ownRequests = [
@@ -49,10 +59,10 @@ const ownRequests = [
 const preflights = ['OPTIONS /api/tags', `OPTIONS ${chat}`, 'OPTIONS /v1/messages', 'OPTIONS /v1/models/tiny']
 
 export const guests: Readonly<Record<string, Check>> = {
-  'at the root, unknown paths, other methods and cloud routes pass to the app': async (serve) => {
+  'at the root, unknown paths, other methods and optional routes pass to the app': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine, { mounted: {} })
-    const requests = [...unknownPaths, ...otherMethods, ...cloudRoutes]
+    const requests = [...unknownPaths, ...otherMethods, ...cloudRoutes, ...llamaServerRoutes]
 
     expect(await sortByAnswer(url, requests)).toEqual({ app: requests, routes: [] })
     expect(engine.requests).toEqual([])
@@ -94,9 +104,22 @@ export const guests: Readonly<Record<string, Check>> = {
     expect(await sortByAnswer(url, [...cloudRoutes, ...others])).toEqual({ app: others, routes: cloudRoutes })
   },
 
+  'at the root with llamaServerRoutes, these routes answer, and their other methods pass to the app': async (
+    serve,
+  ) => {
+    const url = await serve(scriptedEngine('Hello there.'), { mounted: { llamaServerRoutes: true } })
+    const others = ['GET /tokenize', 'DELETE /rerank', 'POST /tokenize/x', 'POST /reranking']
+
+    const sorted = await sortByAnswer(url, [...llamaServerRoutes, ...others])
+
+    expect(sorted).toEqual({ app: others, routes: llamaServerRoutes })
+  },
+
   'at the root with unknownRoutes: error, nothing passes to the app': async (serve) => {
     const url = await serve(scriptedEngine('Hello there.'), { mounted: { unknownRoutes: 'error' } })
-    const requests = [...unknownPaths, ...otherMethods, ...cloudRoutes].filter((one) => !/^OPTIONS/.test(one))
+    const requests = [...unknownPaths, ...otherMethods, ...cloudRoutes, ...llamaServerRoutes].filter(
+      (one) => !/^OPTIONS/.test(one),
+    )
 
     expect(await sortByAnswer(url, requests)).toEqual({ app: [], routes: requests })
     expect((await fetch(`${url}/api/me`, { method: 'POST' })).status).toBe(404)

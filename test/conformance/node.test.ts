@@ -4,8 +4,8 @@ import { conformanceSuite, hostApp } from './suite.ts'
 
 conformanceSuite(
   "Node's own server",
-  (llm, { authenticate, unknownRoutes, cloudRoutes, prefix }) =>
-    toNodeHandler(routesFor(undefined, { cloudRoutes }), llm, {
+  (llm, { authenticate, unknownRoutes, cloudRoutes, llamaServerRoutes, prefix }) =>
+    toNodeHandler(routesFor(undefined, { cloudRoutes, llamaServerRoutes }), llm, {
       ...{ prefix, authenticate },
       ...(unknownRoutes !== 'error' && { fallback: hostApp }),
     }),

@@ -755,15 +755,4 @@ export const responses = {
     }
     expect(engine.requests).toEqual([])
   },
-
-  'openai:transcriptions:no-model': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-    const form = new FormData()
-    form.set('file', new Blob(['a'.repeat(100_000)]), 'speech.wav')
-    form.set('model', 'tiny')
-
-    const response = await fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', body: form })
-
-    await expectError(response, 400, { param: 'model', code: 'unsupported_parameter' })
-  },
 } satisfies Partial<Record<OpenAIRequirementId, Check>>

@@ -24,6 +24,7 @@ import { limitsOf } from './limits.ts'
 import { batches } from './openai-batches.ts'
 import { files } from './openai-files.ts'
 import { output } from './openai-output.ts'
+import { prompts } from './openai-prompts.ts'
 import { responses } from './openai-responses.ts'
 import { texts } from './openai-texts.ts'
 import type { OpenAIRequirementId } from './requirements.ts'
@@ -33,6 +34,7 @@ export const checks = {
   ...output,
   ...limitsOf('openai'),
   ...texts,
+  ...prompts,
   ...responses,
   ...files,
   ...batches,

@@ -27,6 +27,8 @@ const models = 'OpenAI API reference, Models'
 const files = 'OpenAI API reference, Files'
 const batch = 'OpenAI API reference, Batch'
 const deepSeek = 'DeepSeek API docs, Reasoning model'
+const rerank = 'Jina API, Reranker'
+const llamaServer = 'llama.cpp server README, API Endpoints'
 const rateLimits = 'OpenAI guides, Rate limits'
 
 const anthropicOverview = 'Anthropic API reference, Overview'
@@ -616,9 +618,49 @@ export const requirements = {
     source: errors,
     behavior: 'An invalid field gets a 400 that names it, in plain words.',
   },
-  'openai:transcriptions:no-model': {
-    source: 'OpenAI API reference, Audio, Create transcription',
-    behavior: 'Audio gets a 400 in the error envelope, because no model accepts audio.',
+  'openai:unsupported-apis': {
+    source: errors,
+    behavior: 'Images, audio and moderations get a 404 in the error envelope that names the path.',
+  },
+  'openai:rerank:shape': {
+    source: rerank,
+    behavior: 'Documents are ranked by their score, the best first, with their texts if asked for.',
+  },
+  'openai:rerank:texts': {
+    source: llamaServer,
+    behavior: 'With `texts` instead of `documents`, the response is a list of scores.',
+  },
+  'openai:rerank:bad-input': {
+    source: rerank,
+    behavior: 'An invalid field gets a 400 that names it.',
+  },
+  'openai:tokens:round-trip': {
+    source: llamaServer,
+    behavior: 'A text becomes token ids, and token ids become the text again.',
+  },
+  'openai:tokens:bad-input': {
+    source: llamaServer,
+    behavior: 'Token ids that are none get a 400, and so does a request for the text of each token.',
+  },
+  'openai:prompts:apply-template': {
+    source: llamaServer,
+    behavior: 'The messages are returned as the prompt that the template of the model renders.',
+  },
+  'openai:prompts:input-tokens': {
+    source: llamaServer,
+    behavior: 'The tokens of a chat are counted as its answer counts them.',
+  },
+  'openai:embeddings:pooling': {
+    source: llamaServer,
+    behavior: 'Another pooling than that of the model gets a 400.',
+  },
+  'openai:models:delete': {
+    source: models,
+    behavior: 'A caller with the scope `models` can delete a model. After that, it is unknown.',
+  },
+  'openai:models:delete-without-the-scope': {
+    source: models,
+    behavior: 'A caller without the scope `models` cannot delete a model.',
   },
   'openai:embeddings:shape': {
     source: vectors,

@@ -40,6 +40,7 @@ export interface MountGiven {
   readonly authenticate?: WhoCalls | undefined
   readonly unknownRoutes?: 'error' | undefined
   readonly cloudRoutes?: boolean
+  readonly llamaServerRoutes?: boolean
   /** Path of the mount point, such as `/llm`. Absent at the root. */
   readonly prefix?: string | undefined
 }
@@ -108,7 +109,7 @@ export function conformanceSuite(
 
     const start: Start = async (engine, given = {}) => {
       const { inFront = nothing, models = noModels, keys = false, caller, maxQueued, prices, scopes } = given
-      const { mounted = { unknownRoutes: 'error', cloudRoutes: true } } = given
+      const { mounted = { unknownRoutes: 'error', cloudRoutes: true, llamaServerRoutes: true } } = given
       const { batches, database = keys || batches ? ':memory:' : undefined } = given
       const llm = await createLlm({
         engine,

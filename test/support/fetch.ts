@@ -7,15 +7,16 @@ import { type FetchHandler, toFetchHandler } from '@modelmount/core/http'
 
 interface FetchHandlerOptions extends NonNullable<Parameters<typeof toFetchHandler>[2]> {
   readonly cloudRoutes?: boolean | undefined
+  readonly llamaServerRoutes?: boolean | undefined
 }
 
 /** The routes of the model APIs in such a host. All requests appear to come from the loopback address. */
 export const fetchHandler = (
   llm: Llm,
-  { cloudRoutes, ...options }: FetchHandlerOptions = {},
+  { cloudRoutes, llamaServerRoutes, ...options }: FetchHandlerOptions = {},
 ): RequestListener =>
   fetchHost(
-    toFetchHandler(routesFor(undefined, { cloudRoutes }), llm, {
+    toFetchHandler(routesFor(undefined, { cloudRoutes, llamaServerRoutes }), llm, {
       remoteAddress: () => '127.0.0.1',
       httpVersion: (request) => httpVersions.get(request),
       ...options,

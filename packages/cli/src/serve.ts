@@ -25,7 +25,10 @@ export async function serve(options: ServeOptions): Promise<void> {
   const app = express().disable('x-powered-by')
   if (admin) app.use('/admin', adminRouter(llm))
   app.use(
-    llmRouter(llm, { unknownRoutes: 'error', cloudRoutes: true, ...(open && { authenticate: callerAt }) }),
+    llmRouter(llm, {
+      ...{ unknownRoutes: 'error', cloudRoutes: true, llamaServerRoutes: true },
+      ...(open && { authenticate: callerAt }),
+    }),
   )
   const server = await listen(app, host, port)
   rereadAtHangup(llm, options, files)

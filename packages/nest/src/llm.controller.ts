@@ -41,6 +41,12 @@ export interface LlmRouteOptions {
    */
   readonly cloudRoutes?: boolean | undefined
   /**
+   * Whether to serve routes of llama.cpp's server: `POST /tokenize`, `/detokenize`, `/apply-template` and `/rerank`.
+   *
+   * @default false
+   */
+  readonly llamaServerRoutes?: boolean | undefined
+  /**
    * Path prefix of the routes, after the global prefix of the app: `llm` mounts `/llm/v1/models`.
    *
    * @default none
@@ -85,7 +91,8 @@ type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpRes
 
 /** Returns the controller of the public APIs and, with `adminPath`, the one of the admin API. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, dialects = dialectNames, cloudRoutes, bodyLimit = '32mb' } = options
+  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb' } = options
+  const { cloudRoutes, llamaServerRoutes } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   // Checked now, so that an invalid option fails the set-up instead of each request.
   const requestOptions = { bodyLimit: toBytes(bodyLimit), publicUrl: checkPublicUrl(options.publicUrl) }
@@ -129,7 +136,12 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   }
 
   const name = `${routesController} (${dialects.join(', ')})`
-  const controller = controllerOf(name, path, routesFor(dialects, { cloudRoutes }), unknownRoutes)
+  const controller = controllerOf(
+    name,
+    path,
+    routesFor(dialects, { cloudRoutes, llamaServerRoutes }),
+    unknownRoutes,
+  )
   return adminPath === undefined
     ? [controller]
     : [controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'), controller]

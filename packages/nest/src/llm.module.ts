@@ -42,6 +42,7 @@ export interface LlmModuleExtras extends LlmRouteOptions {
 const extras: object = {
   dialects: undefined,
   cloudRoutes: undefined,
+  llamaServerRoutes: undefined,
   path: undefined,
   adminPath: undefined,
   unknownRoutes: undefined,

@@ -41,6 +41,7 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'DELETE /api/delete',
     'DELETE /v1/files/:id',
     'DELETE /v1/messages/batches/:id',
+    'DELETE /v1/models/*model',
     'DELETE /v1/responses/:id',
     'GET /api/ps',
     'GET /api/tags',
@@ -68,10 +69,10 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /api/pull',
     'POST /api/push',
     'POST /api/show',
-    'POST /v1/audio/transcriptions',
     'POST /v1/batches',
     'POST /v1/batches/:id/cancel',
     'POST /v1/chat/completions',
+    'POST /v1/chat/completions/input_tokens',
     'POST /v1/completions',
     'POST /v1/embeddings',
     'POST /v1/files',
@@ -79,6 +80,7 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /v1/messages/batches',
     'POST /v1/messages/batches/:id/cancel',
     'POST /v1/messages/count_tokens',
+    'POST /v1/rerank',
     'POST /v1/responses',
     'POST /v1/responses/:id/cancel',
     'POST /v1/responses/input_tokens',
@@ -89,14 +91,15 @@ test.each<[DialectName, string[]]>([
   [
     'openai',
     [
-      ...['POST /v1/chat/completions', 'POST /v1/completions', 'POST /v1/embeddings'],
+      ...['POST /v1/chat/completions', 'POST /v1/chat/completions/input_tokens', 'POST /v1/completions'],
+      ...['POST /v1/embeddings', 'POST /v1/rerank'],
       ...['POST /v1/responses', 'POST /v1/responses/input_tokens'],
       ...['GET /v1/responses/:id', 'DELETE /v1/responses/:id', 'GET /v1/responses/:id/input_items'],
       'POST /v1/responses/:id/cancel',
       ...['POST /v1/batches', 'GET /v1/batches', 'GET /v1/batches/:id', 'POST /v1/batches/:id/cancel'],
       ...['POST /v1/files', 'GET /v1/files', 'GET /v1/files/:id', 'DELETE /v1/files/:id'],
-      ...['GET /v1/files/:id/content', 'POST /v1/audio/transcriptions'],
-      ...['GET /v1/models', 'GET /v1/models/*model'],
+      'GET /v1/files/:id/content',
+      ...['GET /v1/models', 'GET /v1/models/*model', 'DELETE /v1/models/*model'],
     ],
   ],
   [
@@ -157,10 +160,21 @@ test('with cloudRoutes, the routes of the cloud of Ollama are served, too', () =
   ])
 })
 
+test('with llamaServerRoutes, routes of the server of llama.cpp are served, too', () => {
+  const { routes } = routesFor(['openai'], { llamaServerRoutes: true })
+
+  expect(routes.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['/rerank', '/tokenize', '/detokenize', '/apply-template']),
+  )
+  expect(pathsOf().filter((route) => /tokenize|apply| .rerank/.test(route))).toEqual([])
+})
+
 test.each<[readonly DialectName[] | undefined, object, string]>([
   [undefined, { cloudRoutes: 'yes' }, 'Expected `cloudRoutes` to be true or false, got yes (string)'],
   [['openai'], { cloudRoutes: true }, "`cloudRoutes` belongs to the dialect 'ollama'"],
-  [undefined, { cloud: true }, 'Unknown option `cloud`, expected one of: cloudRoutes'],
+  [undefined, { llamaServerRoutes: 1 }, 'Expected `llamaServerRoutes` to be true or false, got 1 (number)'],
+  [['ollama'], { llamaServerRoutes: true }, "`llamaServerRoutes` belongs to the dialect 'openai'"],
+  [undefined, { cloud: true }, 'Unknown option `cloud`, expected one of: cloudRoutes, llamaServerRoutes'],
 ])('with the dialects %j, the options %j throw a TypeError', (names, options, message) => {
   const create = () => routesFor(names, options)
 

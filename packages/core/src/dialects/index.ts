@@ -4,7 +4,7 @@ import { checkKeys, describeValue } from '../options/check.ts'
 import { createAdminTable } from './admin/index.ts'
 import { anthropic } from './anthropic/index.ts'
 import { ollama, ollamaWithCloud } from './ollama/index.ts'
-import { openai } from './openai/index.ts'
+import { openai, openaiWithLlamaServer } from './openai/index.ts'
 import { createDialectTable, type DialectTable } from './table.ts'
 
 const dialects = [ollama, openai, anthropic] as const
@@ -20,7 +20,20 @@ export interface RouteTableOptions {
    * @default false
    */
   readonly cloudRoutes?: boolean | undefined
+  /**
+   * Whether to serve routes of llama.cpp's server: `POST /tokenize`, `/detokenize`, `/apply-template` and `/rerank`.
+   *
+   * @default false
+   */
+  readonly llamaServerRoutes?: boolean | undefined
 }
+
+/** The options that add routes to a dialect. */
+const extraRoutes = {
+  cloudRoutes: { of: ollama, by: ollamaWithCloud },
+  llamaServerRoutes: { of: openai, by: openaiWithLlamaServer },
+} as const
+const extraNames = Object.keys(extraRoutes) as (keyof typeof extraRoutes)[]
 
 /**
  * Returns the routes of the public APIs. Throws a `TypeError` for an invalid option.
@@ -31,21 +44,26 @@ export function routesFor(
   names: readonly DialectName[] = dialectNames,
   options: RouteTableOptions = {},
 ): DialectTable {
-  checkKeys('', options, ['cloudRoutes'])
-  const { cloudRoutes = false } = options
+  checkKeys('', options, extraNames)
   const isList: boolean = Array.isArray(names)
   if (!isList || names.length === 0)
     throw new TypeError(`Expected \`dialects\` to be a list of ${dialectNames.join(', ')}`)
+  for (const option of extraNames) checkExtra(option, options[option] ?? false, names)
   const chosen = names.map((name) => {
     const dialect = dialects.find((one) => one.name === name)
     if (!dialect) throw new TypeError(`Expected a dialect of ${dialectNames.join(', ')}, got '${name}'`)
-    return dialect === ollama && cloudRoutes ? ollamaWithCloud : dialect
+    const extra = extraNames.find((option) => options[option] && extraRoutes[option].of === dialect)
+    return extra ? extraRoutes[extra].by : dialect
   })
-  if (typeof cloudRoutes !== 'boolean')
-    throw new TypeError(`Expected \`cloudRoutes\` to be true or false, got ${describeValue(cloudRoutes)}`)
-  if (cloudRoutes && !names.includes('ollama'))
-    throw new TypeError("`cloudRoutes` belongs to the dialect 'ollama', which `dialects` does not contain")
   return createDialectTable(chosen)
+}
+
+function checkExtra(option: keyof typeof extraRoutes, value: unknown, names: readonly DialectName[]): void {
+  const { name } = extraRoutes[option].of
+  if (typeof value !== 'boolean')
+    throw new TypeError(`Expected \`${option}\` to be true or false, got ${describeValue(value)}`)
+  if (value && !names.includes(name))
+    throw new TypeError(`\`${option}\` belongs to the dialect '${name}', which \`dialects\` does not contain`)
 }
 
 /** Routes of the admin API, such as `/keys`. The host app mounts them below a path of its choice. */

@@ -27,6 +27,13 @@ export interface MountOptions<Source> extends AuthenticateOptions<Source> {
    * @default false
    */
   readonly cloudRoutes?: boolean | undefined
+  /**
+   * Whether to serve routes of llama.cpp's server: `POST /tokenize`, `/detokenize`, `/apply-template` and `/rerank`. At
+   * the root, they could hide routes of the host app.
+   *
+   * @default false
+   */
+  readonly llamaServerRoutes?: boolean | undefined
   /** Largest request body, in bytes or with a unit, such as `'8mb'`. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
   /**
@@ -49,13 +56,16 @@ export interface Mount<Source = unknown> extends RouteTable<Llm> {
   readonly authenticate: Authenticator<Source>
 }
 
-export type AdminMountOptions<Source> = Omit<MountOptions<Source>, 'dialects' | 'cloudRoutes'>
+export type AdminMountOptions<Source> = Omit<
+  MountOptions<Source>,
+  'dialects' | 'cloudRoutes' | 'llamaServerRoutes'
+>
 
 /** Checks the options of an adapter and returns its routes. Throws a `TypeError` for an invalid option. */
 export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): Mount<Source> {
-  checkKeys('', options, ['dialects', 'cloudRoutes', ...adminOptions])
-  const { dialects, cloudRoutes } = options
-  return prepare(llm, options, () => routesFor(dialects, { cloudRoutes }))
+  checkKeys('', options, ['dialects', 'cloudRoutes', 'llamaServerRoutes', ...adminOptions])
+  const { dialects, cloudRoutes, llamaServerRoutes } = options
+  return prepare(llm, options, () => routesFor(dialects, { cloudRoutes, llamaServerRoutes }))
 }
 
 /** Checks the options of an admin API and returns its routes. Throws a `TypeError` for an invalid option. */

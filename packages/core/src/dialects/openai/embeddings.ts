@@ -4,7 +4,7 @@ import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelHandler } from '../dialect.ts'
-import { integerFrom, optional } from '../fields.ts'
+import { integerFrom, optional, unsupportedUnless } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
 import { textsOrTokens } from './schema.ts'
@@ -15,6 +15,8 @@ const EmbeddingRequest = z.object({
   dimensions: optional(integerFrom(1)),
   // OpenAI's clients ask for base64 by default.
   encoding_format: optional(z.enum(['float', 'base64'])),
+  // Field of other local servers. The engine returns one vector per text.
+  pooling: unsupportedUnless(z.string(), "Another pooling than the model's own", () => false),
   user: optional(z.string()),
 })
 

@@ -1,24 +1,27 @@
 /** The OpenAI API. Reference: platform.openai.com/docs/api-reference. */
-import { defineDialect } from '../dialect.ts'
+import { type DialectSpec, defineDialect } from '../dialect.ts'
 import { cancelBatch, createBatch, listBatches, retrieveBatch } from './batches/handlers.ts'
 import { embeddings } from './embeddings.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
 import { createFile, deleteFile, fileContent, listFiles, retrieveFile } from './files/handlers.ts'
 import { chatCompletions, completions } from './handlers.ts'
-import { listModels, retrieveModel } from './models.ts'
+import { deleteModel, listModels, retrieveModel } from './models.ts'
+import { applyTemplate, countChatTokens, detokenize, tokenize } from './prompts.ts'
+import { rerank } from './rerank.ts'
 import { countInputTokens, createResponse, rejectStoredResponse } from './responses/handlers.ts'
-import { rejectTranscription } from './transcriptions.ts'
 
-export const openai = defineDialect({
+const spec: DialectSpec<'openai'> = {
   name: 'openai',
   requestIdHeader: 'x-request-id',
   renderError,
   renderErrorFrame,
   routes: [
     ['POST', '/v1/chat/completions', withFieldNames(mapCompletionField, chatCompletions)],
+    ['POST', '/v1/chat/completions/input_tokens', withFieldNames(mapCompletionField, countChatTokens)],
     ['POST', '/v1/completions', withFieldNames(mapCompletionField, completions)],
     ['POST', '/v1/embeddings', withFieldNames(mapCompletionField, embeddings)],
+    ['POST', '/v1/rerank', rerank],
     ['POST', '/v1/responses', withFieldNames(mapResponsesField, createResponse)],
     ['POST', '/v1/responses/input_tokens', withFieldNames(mapResponsesField, countInputTokens)],
     ['GET', '/v1/responses/:id', rejectStoredResponse],
@@ -34,8 +37,22 @@ export const openai = defineDialect({
     ['GET', '/v1/files/:id', retrieveFile],
     ['DELETE', '/v1/files/:id', deleteFile],
     ['GET', '/v1/files/:id/content', fileContent],
-    ['POST', '/v1/audio/transcriptions', rejectTranscription],
     ['GET', '/v1/models', listModels],
     ['GET', '/v1/models/*model', retrieveModel],
+    ['DELETE', '/v1/models/*model', deleteModel, 'models'],
+  ],
+}
+
+export const openai = defineDialect(spec)
+
+/** The OpenAI API with routes of llama.cpp's server. */
+export const openaiWithLlamaServer = defineDialect({
+  ...spec,
+  routes: [
+    ...spec.routes,
+    ['POST', '/rerank', rerank],
+    ['POST', '/tokenize', tokenize],
+    ['POST', '/detokenize', detokenize],
+    ['POST', '/apply-template', withFieldNames(mapCompletionField, applyTemplate)],
   ],
 })

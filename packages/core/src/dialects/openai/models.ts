@@ -1,4 +1,4 @@
-/** Lists and retrieves models. Shape: OpenAI API reference, "The model object". */
+/** Lists, retrieves and deletes models. Shape: OpenAI API reference, "Models". */
 import { json } from '../../http/respond.ts'
 import type { Model } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
@@ -17,6 +17,13 @@ export const listModels: Handler = async ({ llm: { models } }) => {
 export const retrieveModel: Handler = async ({ request, llm }) => {
   const id = request.params.model as string
   return json(toModel(id, await llm.models.get(id)))
+}
+
+/** `DELETE /v1/models/{id}`. A loaded model stays loaded until its keep-alive ends. */
+export const deleteModel: Handler = async ({ request, llm }) => {
+  const id = request.params.model as string
+  await llm.models.delete(id)
+  return json({ id, object: 'model', deleted: true })
 }
 
 const toModel = (id: string, { modifiedAt, isBuiltIn }: Model): object => ({
