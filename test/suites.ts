@@ -181,6 +181,7 @@ interface LongSuite {
     | 'storms'
     | 'tools'
     | 'mounts'
+    | 'packaging'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -271,6 +272,16 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'mounts',
     tries: 'all rows of the conformance table on each mount',
     sample: 'rows that depend on the framework, and each other row on one mount',
+  },
+  'test/packaging/install.test.ts': {
+    part: 'packaging',
+    tries: 'a fresh clone with npm 10 and 11',
+    sample: 'npm 10',
+  },
+  'test/packaging/tarballs.test.ts': {
+    part: 'packaging',
+    tries: 'the packed packages on four versions of Node',
+    sample: 'the oldest and the newest',
   },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },
