@@ -1,4 +1,5 @@
 /** Creates an `Llm` from its parts. Only this file imports all of them. */
+import { dirname } from 'node:path'
 import { createAccess } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
@@ -32,14 +33,14 @@ import { findBuiltInModel } from './models/built-in.ts'
 import { ModelAliases } from './models/model-aliases.ts'
 import { ModelResolver } from './models/model-resolver.ts'
 import { createSettingsFinder } from './models/model-settings.ts'
-import { expectSource, type ModelSource } from './models/ollama-store/standalone-files.ts'
+import { expectSource, isModelFolder, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
 import { resolveCloseOptions } from './options/close.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
 import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
 import type { Database } from './storage/database.ts'
-import { openDatabase } from './storage/open.ts'
+import { type DatabaseLocation, isPostgres, openDatabase } from './storage/open.ts'
 import type { DatabaseLog } from './storage/sqlite.ts'
 
 /** Creates an `Llm`. The first call that needs a model starts its model process, which loads the model. */
@@ -47,7 +48,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const given = resolveOptions(options)
   const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
-  const models = await openModels(resolved.models, resolved.store, options.models !== undefined)
+  const models = await openModels(resolved, options.models !== undefined)
   const settingsOf = openModelSettings(resolved)
   const engine = await openEngine(models, resolved, settingsOf)
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
@@ -68,6 +69,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     // Running answers are charged before the engine ends them.
     await pipeline.close(reason)
     await engine.close()
+    await models.close()
     await watching
     await keys.close()
     await metering.close()
@@ -292,15 +294,22 @@ const createCallerLimits = (limiter: RateLimiter, subjects: CallerSubjects): Cal
 })
 
 async function openModels(
-  paths: readonly (string | AdaptedModel)[],
-  store: ConstructorParameters<typeof ModelStore>[1],
+  { models, store, database }: Pick<Resolved, 'models' | 'store' | 'database'>,
   isGiven: boolean,
 ): Promise<ModelStore> {
-  const sources = paths.map(toSource)
+  const sources = models.map(toSource)
   if (isGiven) await Promise.all(sources.map(expectSource))
   const builtIn = findBuiltInModel()
-  return new ModelStore([...sources, ...(builtIn ? [builtIn] : [])], store)
+  const folders = sources.filter(isModelFolder).map(({ path }) => path)
+  return new ModelStore([...sources, ...(builtIn ? [builtIn] : [])], {
+    ...store,
+    snapshotFolders: [...folders.slice(0, 1), ...foldersOf(database)],
+  })
 }
+
+/** The folder of a database in a file. */
+const foldersOf = (database: DatabaseLocation | undefined): readonly string[] =>
+  typeof database !== 'string' || isPostgres(database) || database === ':memory:' ? [] : [dirname(database)]
 
 const toSource = (given: string | AdaptedModel): ModelSource =>
   typeof given === 'string'

@@ -34,6 +34,7 @@ export function admitTransfers(models: StoreActions, shutdown: Shutdown): StoreA
     }
   return {
     list: () => models.list(),
+    snapshots: () => models.snapshots(),
     get: (name) => models.get(name),
     details: (model, options) => models.details(model, options),
     copy: (from, to, options) => models.copy(from, to, options),

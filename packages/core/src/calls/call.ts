@@ -137,7 +137,7 @@ export class Call {
   model: Model | undefined
   /** The model's canonical name, for prices, limits and the ledger. */
   modelName: string
-  /** The requested name, if it is an alias. Set by the step `resolve-model`. */
+  /** The requested name, if it is an alias or the id of a snapshot. Set by the step `resolve-model`. */
   alias: string | undefined
   /** Share of the model's time that the tenant gets. Set by the limits step. */
   weight = 1

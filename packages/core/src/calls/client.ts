@@ -32,7 +32,17 @@ export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
 
 export type StoreActions = Pick<
   ModelStore,
-  'list' | 'get' | 'details' | 'create' | 'copy' | 'delete' | 'pull' | 'push' | 'prune' | 'blobs'
+  | 'list'
+  | 'snapshots'
+  | 'get'
+  | 'details'
+  | 'create'
+  | 'copy'
+  | 'delete'
+  | 'pull'
+  | 'push'
+  | 'prune'
+  | 'blobs'
 >
 
 /** Here, `get` and `details` find models by aliases, too. All other actions take names of models. */
@@ -352,6 +362,7 @@ export const withResolver = (models: StoreActions, resolver: Resolver): ModelAct
 
 const listStoreActions = (models: StoreActions): StoreActions => ({
   list: () => models.list(),
+  snapshots: () => models.snapshots(),
   get: (name) => models.get(name),
   details: (model, options) => models.details(model, options),
   copy: (from, to, options) => models.copy(from, to, options),
@@ -374,6 +385,7 @@ function restrictModels(models: ModelActions, isAllowed: (name: string) => boole
   return {
     ...models,
     list: async () => (await models.list()).filter(({ name }) => isAllowed(name)),
+    snapshots: async () => (await models.snapshots()).filter(({ name }) => isAllowed(name)),
     aliases: async () => (await models.aliases()).filter(({ model }) => isAllowed(model.name)),
     details: async (model, options) => {
       if (typeof model !== 'string') expect(model.name)

@@ -2,17 +2,18 @@
 import { LlmError } from '../errors.ts'
 import { candidateNames, nameKey } from './ollama-store/name.ts'
 import { withTag } from './ollama-store/standalone-files.ts'
+import { withoutDigest } from './pinned-name.ts'
 
-/** @param allowed names of models. @default all models */
+/** @param allowed names of models, without digests. @default all models */
 export function createModelFilter(allowed: readonly string[] | undefined): (name: string) => boolean {
   if (!allowed) return () => true
   const keys = new Set(allowed.flatMap(nameKeysOf))
-  return (name) => nameKeysOf(name).every((key) => keys.has(key))
+  return (name) => nameKeysOf(withoutDigest(name)).every((key) => keys.has(key))
 }
 
 /**
  * Returns the name keys of all models that an entry of the filter can mean. `tiny:local` can mean the model
- * with this full name, or the model `tiny`, which has the alias `tiny:local`.
+ * with this full name, or the model `tiny`, whose name can have the suffix `:local`.
  */
 function nameKeysOf(text: string): readonly string[] {
   const names = candidateNames(text)

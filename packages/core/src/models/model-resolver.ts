@@ -9,7 +9,7 @@ export interface ResolvedModel {
   readonly name: string
   /** Undefined if the store does not contain the model. It may exist in a custom engine. */
   readonly model: Model | undefined
-  /** The requested name, if it is an alias of the model. */
+  /** The requested name, if it is an alias of the model, or the id of a snapshot. */
   readonly alias?: string
 }
 
@@ -32,7 +32,7 @@ export class ModelResolver {
   /** A model with exactly the requested name comes before an alias. Rejects if the model is damaged. */
   async resolve(name: string): Promise<ResolvedModel> {
     const model = await this.#tryFind(name)
-    if (model) return { name: model.name, model }
+    if (model) return { name: model.name, model, ...(model.snapshot && { alias: name }) }
     const target = this.#aliases.targetOf(name)
     if (target === undefined) return { name, model }
     const targetModel = await this.#tryFind(target)

@@ -31,6 +31,16 @@ export interface Model {
   readonly details?: ModelDetails
   /** Name of the model from which this model was created. */
   readonly parent?: string
+  /** The dated id of this version. Set by `snapshots()`, and by `get()` with such an id. */
+  readonly snapshot?: ModelSnapshot
+}
+
+/** A dated id, which means one version of a model. */
+export interface ModelSnapshot {
+  /** Such as `tiny-20261122`. */
+  readonly id: string
+  /** When this version was first seen. */
+  readonly createdAt: Date
 }
 
 /** A LoRA adapter on disk, and its scale. */

@@ -8,6 +8,7 @@ import type { Model } from './model.ts'
 import { createModel } from './modelfile/create.ts'
 import type { CreateDependencies, CreateModelRequest } from './modelfile/create-request.ts'
 import { type BlobOptions, BlobStore } from './ollama-store/blobs.ts'
+import { hexOf } from './ollama-store/digest.ts'
 import { FileCache } from './ollama-store/file-cache.ts'
 import { digestsOf } from './ollama-store/manifest.ts'
 import { ManifestReader } from './ollama-store/manifest-reader.ts'
@@ -22,14 +23,20 @@ import {
   withTag,
 } from './ollama-store/standalone-files.ts'
 import type { Blobs, ManifestEntry } from './ollama-store/store-contracts.ts'
+import { type PinnedName, parsePinnedName } from './pinned-name.ts'
 import type { Progress, TransferOptions } from './registry/progress.ts'
 import { type RegistryOptions, Transfers } from './registry/transfer.ts'
+import { snapshotOf, toReplacedEntry, versionKeyOf } from './snapshots/replaced-models.ts'
+import type { SnapshotRecord } from './snapshots/snapshot-file.ts'
+import { type SeenVersion, Snapshots } from './snapshots/snapshots.ts'
 
 export interface ModelStoreOptions extends BlobOptions {
   /** Registries that `pull` and `push` may contact. @default none */
   readonly registries?: RegistryOptions
   /** Whether replacing a model removes the blobs that no manifest references afterwards. @default true */
   readonly prune?: boolean
+  /** Folders for the file of snapshots. The first that can be written gets it. @default the first folder of models */
+  readonly snapshotFolders?: readonly string[]
 }
 
 /** A manifest, or a standalone GGUF file. */
@@ -42,6 +49,7 @@ export class ModelStore {
   readonly #manifestReader: ManifestReader
   readonly #transfers: Transfers
   readonly #prune: boolean
+  readonly #snapshots: Snapshots
   readonly #details = new FileCache((model) => readDetails(model))
   readonly #checks = new FileCache(checkModel)
 
@@ -50,7 +58,12 @@ export class ModelStore {
    */
   constructor(
     sources: readonly ModelSource[],
-    { registries = { hosts: [], privateHosts: [] }, prune = true, ...limits }: ModelStoreOptions = {},
+    {
+      registries = { hosts: [], privateHosts: [] },
+      prune = true,
+      snapshotFolders,
+      ...limits
+    }: ModelStoreOptions = {},
   ) {
     const folders = sources.filter(isModelFolder).map(({ path }) => path)
     const blobs = new BlobStore(folders, limits)
@@ -61,6 +74,7 @@ export class ModelStore {
     this.#manifestReader = new ManifestReader(blobs)
     this.#transfers = new Transfers({ blobs, manifests, registries, prune })
     this.#prune = prune
+    this.#snapshots = new Snapshots(snapshotFolders ?? folders.slice(0, 1))
   }
 
   /** Lists all models by name. Reads the folders on every call, since files can change at any time. */
@@ -79,16 +93,49 @@ export class ModelStore {
   }
 
   /**
+   * Lists the versions of models that have a dated id, each with its `snapshot`. Replaced versions are among them
+   * while their blobs exist. A standalone file is missing until it is hashed in the background.
+   */
+  async snapshots(): Promise<readonly Model[]> {
+    const models = await this.list()
+    const manifests = new Map(
+      (await this.#manifests.list()).map((entry) => [versionKeyOf(entry), entry.bytes]),
+    )
+    const versions = await Promise.all(
+      models.map(async (model): Promise<readonly (SeenVersion & { readonly model: Model })[]> => {
+        if (model.path === '') return []
+        const manifest = manifests.get(`${model.name} ${model.digest}`)
+        const digest = manifest ? model.digest : await this.#snapshots.digestOf(model)
+        if (digest === undefined) return []
+        const { name, modifiedAt } = model
+        return [{ name, modifiedAt, digest, model, ...(manifest && { manifest }) }]
+      }),
+    )
+    const seen = versions.flat()
+    const names = new Set(models.map(({ name }) => name))
+    const toSnapshot = async (record: SnapshotRecord): Promise<readonly Model[]> => {
+      if (names.has(withTag(record.id))) return []
+      const current = seen.find(({ name, digest }) => name === record.name && digest === record.digest)
+      const model = current?.model ?? (names.has(record.name) ? await this.#readReplaced(record) : undefined)
+      return model ? [{ ...model, snapshot: snapshotOf(record) }] : []
+    }
+    return (await Promise.all((await this.#snapshots.see(seen)).map(toSnapshot))).flat()
+  }
+
+  /**
    * Finds a model by its name, which can omit the tag. `Tiny` and `registry.ollama.ai/library/tiny` also find
-   * `tiny:latest`, unless another model matches the name exactly. Throws an `LlmError`: `not_found`, or
-   * `upstream` if the model's configuration or defaults are missing or damaged.
+   * `tiny:latest`, unless another model matches the name exactly. `tiny@sha256:…` finds one version, and so does the
+   * dated id of a snapshot, such as `tiny-20261122`. Throws an `LlmError`: `not_found`, or `upstream` if the model's
+   * configuration or defaults are missing or damaged.
    */
   async get(name: string): Promise<Model> {
     const found = await this.#find(name)
-    const model =
-      found &&
-      ('entry' in found ? await this.#manifestReader.readModel(found.entry) : await toModel(found.file))
+    const model = found && (await this.#read(found))
     if (model) return model
+    const record = await this.#snapshots.find(name)
+    const pinned = record && (await this.#findVersion(record))
+    const snapshot = pinned && (await this.#read(pinned))
+    if (snapshot) return { ...snapshot, snapshot: snapshotOf(record) }
     throw modelNotFound(name)
   }
 
@@ -145,10 +192,12 @@ export class ModelStore {
    * Also throws `permission` for a standalone file.
    */
   async *push(name: string, options: Partial<TransferOptions> = {}): AsyncGenerator<Progress> {
-    const found = await this.#find(name)
+    const pin = parsePinnedName(name)
+    const found = pin ? await this.#findCurrent(pin) : await this.#findByName(name)
+    if (pin && !found) throw modelNotFound(name)
     if (found && 'file' in found)
       throw standaloneFileError(found.file, 'pushed: copy it to another name first')
-    yield* this.#transfers.push(name, { signal: neverAborted(), ...options })
+    yield* this.#transfers.push(pin?.name ?? name, { signal: neverAborted(), ...options })
   }
 
   /**
@@ -179,7 +228,8 @@ export class ModelStore {
    * read-only model.
    */
   async delete(name: string): Promise<void> {
-    const found = await this.#find(name)
+    const pin = parsePinnedName(name)
+    const found = pin ? await this.#findCurrent(pin) : await this.#findByName(name)
     if (found && 'entry' in found && !found.entry.isReadOnly) {
       await this.#manifests.remove(found.entry.name)
       return void (await this.#manifests.prune(digestsOf(found.entry.manifest)))
@@ -198,6 +248,15 @@ export class ModelStore {
    */
   prune(): Promise<void> {
     return this.#manifests.sweep()
+  }
+
+  /** Ends work in the background. */
+  async close(): Promise<void> {
+    await this.#snapshots.close()
+  }
+
+  async #read(found: FoundModel): Promise<Model | undefined> {
+    return 'entry' in found ? this.#manifestReader.readModel(found.entry) : toModel(found.file)
   }
 
   /** Throws `permission` for a standalone file with LoRA adapters, since the new model would lose them. */
@@ -219,8 +278,45 @@ export class ModelStore {
     return undefined
   }
 
-  /** Prefers a model with exactly this name to a model whose name differs in case. */
   async #find(name: string): Promise<FoundModel | undefined> {
+    const pin = parsePinnedName(name)
+    return pin ? this.#findVersion(pin) : this.#findByName(name)
+  }
+
+  /** Finds one version of a model, even of a model that has been replaced. */
+  async #findVersion(pin: PinnedName): Promise<FoundModel | undefined> {
+    const current = await this.#findCurrent(pin)
+    // The versions of a deleted model are deleted, too.
+    if (current || !(await this.#findByName(pin.name))) return current
+    const record = await this.#snapshots.findVersion(pin.name, pin.digest)
+    const entry = record && toReplacedEntry(record)
+    return entry && (await this.#hasBlobs(entry)) ? { entry } : undefined
+  }
+
+  /** Finds a model if it has this digest. */
+  async #findCurrent({ name, digest }: PinnedName): Promise<FoundModel | undefined> {
+    const found = await this.#findByName(name)
+    if (!found) return undefined
+    if ('entry' in found) return hexOf(found.entry.digest) === digest ? found : undefined
+    const model = await toModel(found.file)
+    if (!model) return undefined
+    return model.digest === digest || (await this.#snapshots.waitForDigest(model)) === digest
+      ? found
+      : undefined
+  }
+
+  async #readReplaced(record: SnapshotRecord): Promise<Model | undefined> {
+    const entry = toReplacedEntry(record)
+    return entry && (await this.#hasBlobs(entry)) ? this.#manifestReader.tryReadModel(entry) : undefined
+  }
+
+  async #hasBlobs({ manifest }: ManifestEntry): Promise<boolean> {
+    for (const digest of digestsOf(manifest)) if (!(await this.blobs.find(digest))) return false
+    return true
+  }
+
+  /** Prefers a model with exactly this name to a model whose name differs in case. */
+  async #findByName(name: string): Promise<FoundModel | undefined> {
     const entry = await this.#findEntry(name)
     const listed = withTag(name)
     const isExact = entry && candidateNames(name).some((one) => displayName(one) === displayName(entry.name))

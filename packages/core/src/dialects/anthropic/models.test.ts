@@ -16,7 +16,9 @@ const all = ['e', 'a', 'c', 'b', 'd'].map((name) => ({
 
 async function page(query: Readonly<Record<string, string>>): Promise<object> {
   const request = { query: (name) => query[name] } as Partial<HttpRequest>
-  const llm = { models: { list: async () => all, aliases: async () => [] } } as unknown as LlmClient
+  const llm = {
+    models: { list: async () => all, aliases: async () => [], snapshots: async () => [] },
+  } as unknown as LlmClient
   const { body } = await listModels({ request, llm } as RouteCall, {} as Llm)
   const { data, has_more, first_id, last_id } = JSON.parse(body as string)
   return { ids: data.map(({ id }: { id: string }) => id).join(''), has_more, first_id, last_id }

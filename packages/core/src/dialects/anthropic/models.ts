@@ -2,7 +2,6 @@
 
 import type { LlmClient } from '../../calls/client.ts'
 import { json } from '../../http/respond.ts'
-import { compareNewestFirst } from '../../models/model.ts'
 import type { Handler } from '../dialect.ts'
 import { parsePage } from './page.ts'
 
@@ -30,19 +29,24 @@ export const listModels: Handler = async ({ request, llm }) => {
 
 /** `GET /v1/models/{id}`. For an alias, `id` is the name of its model, as in Anthropic's API. */
 export const retrieveModel: Handler = async ({ request, llm }) => {
-  const model = await llm.models.get(request.params.model as string)
-  return json(toModelInfo(model.name, model.modifiedAt))
+  const { name, modifiedAt, snapshot } = await llm.models.get(request.params.model as string)
+  return json(toModelInfo(snapshot?.id ?? name, snapshot?.createdAt ?? modifiedAt))
 }
 
-/** All models and aliases, newest first. Claude Code offers only listed ids that contain `claude` or `anthropic`. */
+/**
+ * All models, their snapshots and aliases, newest first. Claude Code offers only listed ids that contain `claude` or
+ * `anthropic`.
+ */
 async function listInfos({ models }: LlmClient): Promise<readonly ModelInfo[]> {
-  const [all, aliases] = await Promise.all([models.list(), models.aliases()])
-  return [
-    ...all.map((model) => ({ id: model.name, model })),
-    ...aliases.map(({ alias, model }) => ({ id: alias, model })),
+  const [all, snapshots, aliases] = await Promise.all([models.list(), models.snapshots(), models.aliases()])
+  const listed = [
+    ...all.map(({ name, modifiedAt }) => ({ id: name, createdAt: modifiedAt })),
+    ...snapshots.flatMap(({ snapshot }) => snapshot ?? []),
+    ...aliases.map(({ alias, model }) => ({ id: alias, createdAt: model.modifiedAt })),
   ]
-    .sort((a, b) => compareNewestFirst(a.model, b.model))
-    .map(({ id, model }) => toModelInfo(id, model.modifiedAt))
+  return listed
+    .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
+    .map(({ id, createdAt }) => toModelInfo(id, createdAt))
 }
 
 type ModelInfo = Readonly<Record<string, unknown>> & { readonly id: string }

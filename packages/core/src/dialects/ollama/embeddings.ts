@@ -1,6 +1,6 @@
 /** Embeddings. Shape: Ollama API reference, "Generate embeddings" and its deprecated predecessor. */
 import type { Embeddings, EmbedRequest } from '../../engine/embeddings.ts'
-import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { describeAlias, invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler, RouteCall } from '../dialect.ts'
 import { readBody } from './body.ts'
@@ -78,9 +78,15 @@ async function embedOrLoad(
 
 /** Replaces error messages by texts that clients of the embedding routes match on. */
 function toEmbedError(error: LlmError, model: string): LlmError {
-  const { inputTokens, contextSize, requestedContextSize, model: missing } = error.details
-  if (error.code === 'not_found' && missing !== undefined)
-    return new LlmError('not_found', `model "${model}" not found, try pulling it first`, { param: 'model' })
+  const { inputTokens, contextSize, requestedContextSize, model: missing, alias } = error.details
+  if (error.code === 'not_found' && missing !== undefined) {
+    const missingName = alias === undefined ? model : missing
+    return new LlmError(
+      'not_found',
+      `model "${missingName}" not found${describeAlias(alias)}, try pulling it first`,
+      { param: 'model' },
+    )
+  }
   if (error.code !== 'context_length' || inputTokens === undefined) return error
   return new LlmError(
     'context_length',

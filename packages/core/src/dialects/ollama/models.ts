@@ -7,6 +7,7 @@ import { summarizeModel } from '../../models/gguf/details.ts'
 import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import { compareNewestFirst, type Model } from '../../models/model.ts'
 import { type ModelName, parseModelName } from '../../models/ollama-store/name.ts'
+import { withoutDigest } from '../../models/pinned-name.ts'
 import type { Handler } from '../dialect.ts'
 import { truncateForError } from '../fields.ts'
 import { readBody } from './body.ts'
@@ -55,7 +56,7 @@ export const listLoadedModels: Handler = async ({ llm }) => {
 export const copy: Handler = async ({ request, llm }) => {
   const { source = '', destination = '' } = await readBody(request, CopyRequest, 'CopyRequest')
   checkName('source', source)
-  checkName('destination', destination)
+  checkName('destination', destination, false)
   await llm.models.copy(source, destination, { signal: request.signal }).catch((cause) => {
     if (LlmError.from(cause).code !== 'not_found') throw cause
     throw new LlmError('not_found', `model "${source}" not found`, { param: 'source' })
@@ -79,8 +80,8 @@ export function requireName({ model, name }: z.output<typeof NamedRequest>): str
 }
 
 /** @param field field name for the error message */
-function checkName(field: string, name: string): void {
-  if (name !== name.trim() || !parseModelName(name))
+function checkName(field: string, name: string, canHaveDigest = true): void {
+  if (name !== name.trim() || !parseModelName(canHaveDigest ? withoutDigest(name) : name))
     throw invalidRequest(`${field} "${truncateForError(name)}" is invalid`, { param: field })
 }
 
@@ -114,7 +115,7 @@ export function parseMissingName(
   reason = 'remote model is unavailable',
 ): ModelName {
   if (LlmError.from(cause).code !== 'not_found') throw cause
-  const parsed = parseModelName(name)
+  const parsed = parseModelName(withoutDigest(name))
   if (!parsed) throw invalidRequest('invalid model name', { param: 'model' })
   if (/^(.*-)?cloud$/i.test(parsed.tag)) throw cloudDisabled(reason)
   return parsed

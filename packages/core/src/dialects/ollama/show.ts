@@ -1,5 +1,5 @@
 /** Shows a model's details. Shape: Ollama API reference, "Show model details". */
-import { modelNotFound } from '../../errors.ts'
+import { LlmError, modelNotFound } from '../../errors.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import { emptyDefaults, placeholderTemplate } from '../../models/modelfile/defaults.ts'
@@ -16,7 +16,8 @@ export const show: Handler = async ({ request, llm }) => {
   const body = await readBody(request, ShowRequest, 'ShowRequest')
   const name = requireName(body)
   const model = await llm.models.get(name).catch((cause) => {
-    throw modelNotFound(displayName(parseMissingName(cause, name, unavailable)))
+    const { alias } = LlmError.from(cause).details
+    throw alias === undefined ? modelNotFound(displayName(parseMissingName(cause, name, unavailable))) : cause
   })
   if (model.config?.remote_host) throw cloudDisabled(unavailable)
   const details = await llm.models.details(model, { arrays: body.verbose ?? false })

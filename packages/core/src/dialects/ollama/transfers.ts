@@ -9,6 +9,7 @@ import { json } from '../../http/respond.ts'
 import { jsonLine, ndjson } from '../../http/streams.ts'
 import type { CreateModelRequest } from '../../models/modelfile/create-request.ts'
 import { parseModelName } from '../../models/ollama-store/name.ts'
+import { withoutDigest } from '../../models/pinned-name.ts'
 import type { Progress } from '../../models/registry/progress.ts'
 import type { Handler, RouteCall } from '../dialect.ts'
 import { omitUndefined } from '../fields.ts'
@@ -40,15 +41,19 @@ export const push: Handler = async (call) => {
   return respondWithProgress(
     call,
     body,
-    call.llm.models.push(requireValidName(body), toTransferOptions(call, body)),
+    call.llm.models.push(requireValidName(body, withoutDigest), toTransferOptions(call, body)),
   )
 }
 
 type ModelNameFields = Pick<z.output<typeof TransferRequest>, 'model' | 'name'>
 
-function requireValidName({ model, name }: ModelNameFields): string {
+/** @param normalize removes what may follow a name */
+function requireValidName(
+  { model, name }: ModelNameFields,
+  normalize = (name: string): string => name,
+): string {
   const found = model || name || ''
-  if (!parseModelName(found)) throw invalidRequest('invalid model name', { param: 'model' })
+  if (!parseModelName(normalize(found))) throw invalidRequest('invalid model name', { param: 'model' })
   return found
 }
 

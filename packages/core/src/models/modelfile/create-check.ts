@@ -2,6 +2,7 @@
 import { invalidRequest } from '../../errors.ts'
 import { GoTemplateError, parseGoTemplate } from '../../template/go-template/index.ts'
 import { parseExactName, parseModelName } from '../ollama-store/name.ts'
+import { withoutDigest } from '../pinned-name.ts'
 import type { CreateModelRequest } from './create-request.ts'
 import { findParameterProblems } from './parameters.ts'
 
@@ -22,7 +23,7 @@ function* findProblems(spec: CreateModelRequest): Generator<string> {
     if (digest === '') yield 'invalid digest format'
   }
   if (!from && !files) yield "neither 'from' or 'files' was specified"
-  if (from && !parseModelName(from)) yield 'invalid model name'
+  if (from && !parseModelName(withoutDigest(from))) yield 'invalid model name'
   if (!from && Object.keys(files ?? {}).length === 0) yield 'no files provided to convert'
   if (Object.keys(adapters).length > 1) yield 'only one adapter is currently supported'
   if (quantize) yield 'quantization is not offered here: upload a file that is quantized already'

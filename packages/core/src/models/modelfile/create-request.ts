@@ -7,7 +7,7 @@ import type { ModelfileMessage } from './defaults.ts'
 export interface CreateModelRequest {
   readonly name: string
   /**
-   * Name of a base model, which is pulled if it is missing. A blob name, `sha256-…`, stands for uploaded
+   * Name of a base model, which is pulled if it is missing, unless the name has a digest. A blob name, `sha256-…`, stands for uploaded
    * weights without defaults.
    */
   readonly from?: string

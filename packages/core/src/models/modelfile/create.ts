@@ -12,6 +12,7 @@ import {
 } from '../ollama-store/manifest.ts'
 import { expectName, parseExactName, parseModelName } from '../ollama-store/name.ts'
 import { loadWeightsFromFiles, loadWeightsFromModel } from '../ollama-store/weights.ts'
+import { withoutDigest } from '../pinned-name.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import { checkCreate } from './create-check.ts'
 import { createConfig } from './create-config.ts'
@@ -47,7 +48,12 @@ async function* createLayers(
   const { blobs, manifests } = dependencies
   const name = expectName(parseExactName(spec.name))
   const weights = spec.from
-    ? yield* loadWeightsFromModel(expectName(parseModelName(spec.from)), spec, dependencies, options)
+    ? yield* loadWeightsFromModel(
+        expectName(parseModelName(withoutDigest(spec.from))),
+        spec,
+        dependencies,
+        options,
+      )
     : yield* loadWeightsFromFiles(spec, dependencies)
 
   const layerPlan = planLayers(spec, weights)

@@ -14,6 +14,7 @@ import {
   uploadKinds,
 } from '../gguf/uploaded-files.ts'
 import type { CreateDependencies, CreateModelRequest } from '../modelfile/create-request.ts'
+import { withoutDigest } from '../pinned-name.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
 import type { Digest } from './digest.ts'
 import {
@@ -109,6 +110,8 @@ async function* resolveBase(
   const from = displayName(name)
   let found = await dependencies.find(requestedName)
   if (!found) {
+    // A registry may have another version by now.
+    if (withoutDigest(requestedName) !== requestedName) throw modelNotFound(requestedName)
     yield* dependencies.pull(from, options)
     found = await dependencies.find(from)
     if (!found) throw modelNotFound(from)
