@@ -56,7 +56,8 @@ function toApiCallError(error: LlmError, modelId: string): APICallError {
     url: `${providerName}:${modelId}`,
     // Without the prompt, because the SDK prints errors of streams.
     requestBodyValues: { model: modelId },
-    statusCode: status,
+    // A wrong option has 500 in the host app. The SDK would retry that.
+    statusCode: code === 'invalid_request' ? 400 : status,
     ...(retryAfterMs !== undefined && { responseHeaders: retryHeaders(retryAfterMs) }),
     ...(isFutile && { isRetryable: false }),
     data: { code, ...(param !== undefined && { param }) },

@@ -33,6 +33,16 @@ test.each<[string, (llm: any) => Promise<unknown>, string]>([
   ],
   [
     'generate',
+    (llm) => llm.generate({ input: { kind: 'chat' } }),
+    'input.messages: expected a list, got nothing.',
+  ],
+  [
+    'countTokens',
+    (llm) => llm.countTokens({ input: { kind: 'text', prompt: 'Hi' } }),
+    "input.prompt: expected a list, got 'Hi'.",
+  ],
+  [
+    'generate',
     (llm) => llm.generate({ input: { kind: 'text', prompts: [] } }),
     'input.prompts: unknown field. Did you mean prompt?',
   ],
@@ -81,6 +91,25 @@ test.each<[string, (llm: any) => Promise<unknown>, string]>([
 ])('%s() names what it does not know: %s', async (_method, call, message) => {
   await expect(call(llm)).rejects.toMatchObject({ name: 'LlmError', code: 'invalid_request', message })
   await expect(call(ada)).rejects.toMatchObject({ name: 'LlmError', code: 'invalid_request', message })
+})
+
+test('a wrong option is a mistake of the app, and a wrong text may be one of its client', async () => {
+  const input = { kind: 'text', prompt: ['Hi'] } as const
+  const options = [
+    llm.generate({ input, maxToken: 1 } as never),
+    llm.generate({ input }, { signal: 5 } as never),
+    llm.embed('Hi', { dimension: 3 } as never),
+    ada.load('any', { keep_alive: 5 } as never),
+  ]
+  const texts = [
+    llm.generate({ input: { kind: 'chat' } } as never),
+    ada.render({ input: { kind: 'text', prompt: 'Hi' } } as never),
+  ]
+
+  for (const wrong of options)
+    await expect(wrong).rejects.toMatchObject({ status: 500, expose: false, details: { setup: true } })
+  for (const wrong of texts)
+    await expect(wrong).rejects.toMatchObject({ code: 'invalid_request', status: 400, expose: true })
 })
 
 test('a text has one vector, a list several, and a request has the same', async () => {

@@ -8,6 +8,7 @@ import { expected, omitFields } from './check-fields.ts'
 import { checkCallOptions, checkGenerateRequest, checkRequest } from './check-requests.ts'
 import type { CallerClient, ClientCallOptions, LlmClient, ModelOptional } from './client.ts'
 import type { Generation } from './generation.ts'
+import { markMistakesOf } from './mistakes.ts'
 import type { WithLimitStatus } from './pipeline.ts'
 import {
   callFields,
@@ -20,7 +21,7 @@ import {
 
 /**
  * The methods that call a model. They reject with an `LlmError` `invalid_request` that names an unknown field or option,
- * and with an `AbortError` when `signal` aborts.
+ * and with an `AbortError` when `signal` aborts. A wrong option has `details.setup` and the status 500.
  */
 export interface AppCalls<Options = CallOptions, ChatExtra = unknown> {
   readonly chat: Chat<ChatExtra>
@@ -78,8 +79,7 @@ export function createAppCalls(
     checkCallOptions(options, fields, method)
     return clientFor(options)
   }
-  return {
-    chat: createChat(clientFor, omitted),
+  const calls: Omit<AppCalls, 'chat'> = {
     generate: async (request, options = {}) => {
       checkGenerateRequest(request, 'generate')
       return open('generate', options, streamOptions).generate(request, options)
@@ -119,6 +119,7 @@ export function createAppCalls(
       return client.load(model, load)
     },
   }
+  return { chat: createChat(clientFor, omitted), ...markMistakesOf(calls) }
 }
 
 /** Creates what `llm.as()` returns. */

@@ -16,6 +16,9 @@ export function checkGenerateRequest(given: unknown, method: string): void {
   if (typeof kind !== 'string' || !Object.hasOwn(inputFields, kind))
     throw expected('input.kind', "'chat', 'text' or 'infill'", kind)
   checkFieldsOf(input, 'input', inputFields[kind as keyof typeof inputFields])
+  // The steps before the engine read these lists.
+  if (kind === 'chat' || input.messages !== undefined) checkMessages(input.messages)
+  if (kind === 'text' && !Array.isArray(input.prompt)) throw expected('input.prompt', 'a list', input.prompt)
   checkFieldsOf(request.sampling, 'sampling', samplingFields)
   checkFieldsOf(request.defaultSampling, 'defaultSampling', samplingFields)
 }
@@ -31,6 +34,19 @@ export function checkCallOptions(options: unknown, fields: object, method: strin
 
 function checkFieldsOf(value: unknown, param: string, fields: object): void {
   if (value !== undefined) checkRecord(value, param, fields, { at: param, kind: 'field' })
+}
+
+function checkMessages(messages: unknown): void {
+  if (!Array.isArray(messages)) throw expected('input.messages', 'a list', messages)
+  for (const [index, message] of messages.entries()) {
+    const { content } = expectRecord(message, `input.messages[${index}]`)
+    if (!Array.isArray(content))
+      throw expected(
+        `input.messages[${index}].content`,
+        "a list such as [{ type: 'text', text: 'Hi' }]",
+        content,
+      )
+  }
 }
 
 function checkRecord(

@@ -2,7 +2,7 @@
 import type { Caller } from '../accounts/auth/caller.ts'
 import { LlmError } from '../errors.ts'
 import type { Call, ModelRequest } from './call.ts'
-import { expected, expectRecord } from './check-fields.ts'
+import { expected } from './check-fields.ts'
 import { checkGenerateRequest, checkRequest } from './check-requests.ts'
 import type {
   CallInfo,
@@ -41,23 +41,9 @@ export function expectRequest(kind: Call['kind'], returned: unknown): ModelReque
     checks[kind as InterceptedKind](returned)
     const request = returned as InterceptedRequest
     if (typeof request.model !== 'string') throw expected('model', 'a string', request.model)
-    if ('input' in request && request.input.kind === 'chat') checkMessages(request.input.messages)
     return request
   } catch (cause) {
     throw new TypeError(`The returned request is invalid. ${LlmError.from(cause).message}`, { cause })
-  }
-}
-
-function checkMessages(messages: unknown): void {
-  if (!Array.isArray(messages)) throw expected('input.messages', 'a list', messages)
-  for (const [index, message] of messages.entries()) {
-    const { content } = expectRecord(message, `input.messages[${index}]`)
-    if (!Array.isArray(content))
-      throw expected(
-        `input.messages[${index}].content`,
-        "a list such as [{ type: 'text', text: 'Hi' }]",
-        content,
-      )
   }
 }
 

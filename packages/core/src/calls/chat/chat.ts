@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { isSignal } from '../check-fields.ts'
 import type { AdmittedWork, CallerClient } from '../client.ts'
+import { markMistakes } from '../mistakes.ts'
 import {
   type AnyChatOptions,
   type ChatOptions,
@@ -11,7 +12,7 @@ import {
 } from './chat-options.ts'
 import { ChatStream } from './chat-stream.ts'
 import type { ChatPrompt } from './messages.ts'
-import { markMistakes, withOptionName } from './option-errors.ts'
+import { withOptionName } from './option-errors.ts'
 import type { OutputSchema } from './output-schema.ts'
 import type { ChatPiece, ChatResultOf } from './result.ts'
 import { runSteps } from './steps.ts'

@@ -11,14 +11,6 @@ export function withOptionName(cause: unknown, tools: ResolvedTools): unknown {
   return new LlmError(code, `${option}: ${message}`, { ...details, param: option }, { cause })
 }
 
-/** Marks errors about options as mistakes of the host app, because its client sends at most the messages. */
-export function markMistakes(cause: unknown): unknown {
-  if (!LlmError.is(cause) || cause.code !== 'invalid_request') return cause
-  const { code, message, details } = cause
-  if (details.param === undefined || /^(input|messages)\b/.test(details.param)) return cause
-  return new LlmError(code, message, { ...details, setup: true }, { cause })
-}
-
 function toOption(param: string, names: readonly string[]): string | undefined {
   if (/^format\b/.test(param)) return 'schema'
   const [, index] = /^tools\[(\d+)\]\.parameters\b/.exec(param) ?? []

@@ -2,12 +2,11 @@ import { expect, test } from 'vitest'
 import { Call, type CallKind } from '../call.ts'
 import { QueueStep } from './queue.ts'
 
-const { signal } = new AbortController()
-
 /** A queue step with two permits, whose calls never end. */
 function fullStep() {
   const step = new QueueStep({ permits: 2, maxQueued: 2, timeoutMs: Number.POSITIVE_INFINITY })
   return async (kind: CallKind, id = 'greedy'): Promise<'admitted' | 'waiting' | 'overloaded'> => {
+    const { signal } = new AbortController()
     const call = new Call({ kind, signal, requests: [{ model: 'tiny' }], caller: { id } })
     let state: 'admitted' | 'waiting' | 'overloaded' = 'waiting'
     step.before(call).then(
