@@ -84,21 +84,7 @@ export const differences: readonly Difference[] = [
   },
   {
     why: 'The tools and calls are described in words, because there is no parser for the format of the template.',
-    templates: [
-      'Apertus',
-      'GigaChat',
-      'HuggingFaceTB-SmolLM3',
-      'Kimi',
-      'LFM2',
-      'MiniMax-M2',
-      'MiniMax-M3',
-      'llama-cpp-rwkv',
-      'muse',
-      'moonshotai',
-      'openbmb',
-      'tencent',
-      'upstage',
-    ],
+    templates: ['HuggingFaceTB-SmolLM3', 'llama-cpp-rwkv', 'tencent'],
     differs: usesTools,
   },
   {
@@ -115,7 +101,12 @@ export const differences: readonly Difference[] = [
   },
   {
     why: 'The template has no place for calls. Modelmount writes them as text, as the model does. llama.cpp leaves them out.',
-    templates: ['ibm-granite-granite-3.3'],
+    templates: ['LFM2-', 'LFM2.5-Instruct', 'ibm-granite-granite-3.3'],
+    differs: hasCalls,
+  },
+  {
+    why: 'The role of a result is the name of its tool, if the message has a name. Modelmount always adds it.',
+    templates: ['Kimi-K2-'],
     differs: hasCalls,
   },
   {

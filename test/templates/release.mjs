@@ -90,7 +90,7 @@ function toRequest({ name, reasoning, messages, tools: names = [] }) {
         function: { name, arguments: JSON.stringify(input) },
       }))
       ids.push(...tool_calls.map(({ id }) => id))
-      return { content: null, ...message, tool_calls }
+      return { ...message, tool_calls }
     }),
     ...(names.length > 0 && {
       tools: names.map((name) => ({ type: 'function', function: { name, ...tools[name] } })),

@@ -1,7 +1,8 @@
 /** Converts messages for templates. Tool calls and results get OpenAI's shape or a plain-text description. */
 import type { Message, Part, Tool } from '../engine/request.ts'
 import type { TemplateCall, TemplateMessage } from './template-message.ts'
-import { detectFamily } from './tool-calls/detect.ts'
+import { detectFamily, type ToolCallFamily } from './tool-calls/detect.ts'
+import { printPythonCalls } from './tool-calls/python-calls.ts'
 
 export interface Conversation {
   readonly messages: readonly TemplateMessage[]
@@ -36,7 +37,7 @@ export function toConversation(
       ? converted.map(withoutPreamble)
       : source.includes('tool_calls')
         ? converted
-        : converted.map(withCallsInText)
+        : converted.map((message) => withCallsInText(message, family))
   const isOneCallPerMessage = family === 'harmony' || /single tool-calls? at once/.test(source)
   return {
     messages: withShortIds(isOneCallPerMessage ? splitParallelCalls(adapted) : adapted, source),
@@ -153,13 +154,17 @@ function withoutPreamble(message: TemplateMessage): TemplateMessage {
 }
 
 /**
- * Appends tool calls to the text of the message. Granite 3's template has no field for tool calls, and the
- * model was trained on tool calls as text.
+ * Appends tool calls to the text of the message. The templates of Granite 3 and LFM2 have no field for tool calls,
+ * and the models were trained on tool calls as text.
  */
-function withCallsInText({ tool_calls, ...message }: TemplateMessage): TemplateMessage {
+function withCallsInText(
+  { tool_calls, ...message }: TemplateMessage,
+  family: ToolCallFamily,
+): TemplateMessage {
   if (!tool_calls) return message
-  const calls = JSON.stringify(tool_calls.map(({ function: call }) => call))
-  return { ...message, content: `${message.content}<|tool_call|>${calls}` }
+  const calls = tool_calls.map(({ function: call }) => call)
+  const text = family === 'lfm2' ? printPythonCalls(calls) : `<|tool_call|>${JSON.stringify(calls)}`
+  return { ...message, content: `${message.content}${text}` }
 }
 
 /**

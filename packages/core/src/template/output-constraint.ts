@@ -4,34 +4,46 @@
  */
 import type { GenerateRequest } from '../engine/request.ts'
 import type { OutputConstraint } from '../grammar/constraint.ts'
-import type { ExpectedOutput } from './output.ts'
-import { detectReasoningBlock } from './reasoning.ts'
+import { type ExpectedOutput, selectFamily } from './output.ts'
+import { detectReasoningBlock, type ReasoningTags } from './reasoning.ts'
 import { genericCallFormat, selectCallFormat, selectContentPrefix } from './tool-calls/call-formats.ts'
+import { hasMessageMarkup, type ToolCallFamily } from './tool-calls/detect.ts'
 
-/** Reasoning block of gpt-oss. */
-const harmonyAnalysis = {
-  open: '<|channel|>analysis<|message|>',
-  close: '<|end|><|start|>assistant',
-  isOpen: false,
-} as const
+/** Reasoning blocks of families with message markup. */
+const messageBlocks: Partial<Record<ToolCallFamily, ReasoningTags>> = {
+  harmony: { open: '<|channel|>analysis<|message|>', close: '<|end|><|start|>assistant' },
+  solar: { open: '<|think|>', close: '<|end|><|begin|>assistant' },
+  muse: { open: ' to=self<|message|>', close: '<|eom|><|start|>assistant' },
+  'kimi-k3': { open: '<|open|>think<|sep|>', close: '<|close|>think<|sep|>' },
+}
+
+/** Returns the reasoning block before an answer of a family with message markup. */
+function selectMessageBlock(
+  family: ToolCallFamily,
+  prompt: string,
+): (ReasoningTags & { readonly isOpen: boolean }) | undefined {
+  const tags = messageBlocks[family]
+  if (!tags) return undefined
+  if (prompt.endsWith(tags.open)) return { ...tags, isOpen: true }
+  return prompt.endsWith('assistant') ? { ...tags, isOpen: false } : undefined
+}
 
 /** Returns `undefined` if any text is valid output. */
 export function buildOutputConstraint(
   { format, reasoning, input }: Pick<GenerateRequest, 'format' | 'reasoning' | 'input'>,
   expected: ExpectedOutput,
 ): OutputConstraint | undefined {
-  const { template, family, templateFeatures, prompt, tools, isConstrained = false } = expected
+  const { template, templateFeatures, prompt, tools, isConstrained = false } = expected
+  const family = selectFamily(expected)
   const callFormat = selectCallFormat(expected) ?? (isConstrained ? genericCallFormat : undefined)
   const calls = tools.length > 0 ? callFormat : undefined
   const isRequired = input.kind === 'chat' && input.toolChoice?.mode === 'required'
   if (!format && !(calls && (isRequired || calls.mark !== undefined))) return undefined
-  const isHarmony = family === 'harmony' && prompt.endsWith('assistant')
   // Reasoning is unbounded text in a grammar, so it is allowed only if requested.
-  const hasReasoning = reasoning !== undefined && family !== 'harmony'
-  const reasoningBlock = hasReasoning
-    ? detectReasoningBlock(prompt, template, reasoning === true, templateFeatures?.thinking)
-    : isHarmony
-      ? harmonyAnalysis
+  const reasoningBlock = hasMessageMarkup(family)
+    ? selectMessageBlock(family, prompt)
+    : reasoning !== undefined
+      ? detectReasoningBlock(prompt, template, reasoning === true, templateFeatures?.thinking)
       : undefined
   const allTools = input.kind === 'chat' ? (input.tools ?? []) : []
   const toolsWithFields = tools.map((tool) => ({
@@ -40,7 +52,7 @@ export function buildOutputConstraint(
   }))
   const isParallel = input.kind !== 'chat' || input.toolChoice?.parallel !== false
   return {
-    contentPrefix: selectContentPrefix(expected),
+    contentPrefix: selectContentPrefix({ family, prompt }),
     ...(reasoningBlock && { reasoningBlock }),
     ...(format && { format }),
     ...(calls && { calls: { tools: toolsWithFields, format: calls, isRequired, isParallel } }),

@@ -69,9 +69,9 @@ test.each(fixtures)('%s: %s, however the text is split', (_family, _name, family
 })
 
 test.each(fixtureFamilies.map((family) => [family.name, family] as const))(
-  '%s has at least eight fixtures',
+  '%s has at least five fixtures',
   (_, family) => {
-    expect(family.fixtures.length).toBeGreaterThanOrEqual(8)
+    expect(family.fixtures.length).toBeGreaterThanOrEqual(5)
   },
 )
 
@@ -92,6 +92,18 @@ const fragments = [
   '<function=',
   '<parameter=',
   '<arg_key>',
+  '<|tool_calls_section_begin|>',
+  '<|tool_call_begin|>functions.',
+  '<|open|>call tool="',
+  '<minimax:tool_call>',
+  '<invoke name="',
+  ']<]minimax[>[<invoke name="',
+  '<|function_call|>',
+  '<|tools_prefix|>',
+  '<function name="',
+  '<|tool_call_start|>',
+  '<|tool_call:begin|>',
+  '<atem:invoke name="',
   '>>>',
   '{"name": "',
   '"arguments": {',
@@ -215,6 +227,53 @@ function callOf(name: FixtureFamily['name'], value: object): { answer: string; p
       return {
         answer: `<|channel|>commentary to=functions.docs/find <|constrain|>json<|message|>${json}<|call|>`,
       }
+    case 'kimi':
+      return {
+        answer: `<|tool_calls_section_begin|><|tool_call_begin|>functions.docs/find:0<|tool_call_argument_begin|>${json}<|tool_call_end|><|tool_calls_section_end|>`,
+      }
+    case 'kimi-k3': {
+      const values = members.map(
+        ([key, text]) => `<|open|>argument key="${key}" type="object"<|sep|>${text}<|close|>argument<|sep|>`,
+      )
+      return {
+        answer: `<|open|>call tool="docs/find" index="1"<|sep|>${values.join('')}<|close|>call<|sep|>`,
+      }
+    }
+    case 'minimax': {
+      const parameters = members.map(([key, text]) => `<parameter name="${key}">${text}</parameter>\n`)
+      return {
+        answer: `<minimax:tool_call>\n<invoke name="docs/find">\n${parameters.join('')}</invoke>\n</minimax:tool_call>`,
+      }
+    }
+    case 'minimax-m3': {
+      const tags = members.map(([key, text]) => `~<${key}>${text}~</${key}>`)
+      const answer = `~<tool_call>\n~<invoke name="docs/find">${tags.join('')}~</invoke>\n~</tool_call>`
+      return { answer: answer.replaceAll(/~(?=<)/g, ']<]minimax[>[') }
+    }
+    case 'gigachat':
+      return { answer: `<|function_call|>{"name": "docs/find", "arguments": ${json}}` }
+    case 'apertus':
+      return { answer: `<|tools_prefix|>[{"docs/find": ${json}}]<|tools_suffix|>` }
+    case 'minicpm': {
+      const parameters = members.map(([key, text]) => `<param name="${key}">${text}</param>`)
+      return { answer: `<function name="docs/find">${parameters.join('')}</function>` }
+    }
+    case 'lfm2': {
+      const values = members.map(([key, text]) => `${JSON.stringify(key)}=${text}`)
+      return { answer: `<|tool_call_start|>[docs/find(${values.join(', ')})]<|tool_call_end|>` }
+    }
+    case 'solar':
+      return {
+        answer: `<|tool_calls|><|tool_call:begin|>a<|tool_call:name|>docs/find<|tool_call:args|>${json}<|tool_call:end|>`,
+      }
+    case 'muse': {
+      const parameters = members.map(
+        ([key, text]) => `<atem:parameter name="${key}">${text}</atem:parameter>\n`,
+      )
+      return {
+        answer: `<atem:function_calls>\n<atem:invoke name="docs/find">\n${parameters.join('')}</atem:invoke>\n</atem:function_calls>`,
+      }
+    }
     case 'functionary':
       return { answer: `docs/find\n${json}`, prompt: '>>>' }
     case 'gemma':

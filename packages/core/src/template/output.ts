@@ -5,8 +5,8 @@ import { createIncrementalParser } from './input.ts'
 import type { OutputParser, OutputPart } from './output-part.ts'
 import { hasOwnTags, splitReasoning } from './reasoning.ts'
 import { selectCallFormat } from './tool-calls/call-formats.ts'
-import type { ToolCallFamily } from './tool-calls/detect.ts'
-import { createBareJsonParser, genericTags } from './tool-calls/generic.ts'
+import { hasMessageMarkup, type ToolCallFamily } from './tool-calls/detect.ts'
+import { createBareJsonParser, genericTags } from './tool-calls/families/generic.ts'
 import type { ToolCallParser } from './tool-calls/parser-context.ts'
 import { toolCallParsers } from './tool-calls/parsers.ts'
 
@@ -19,7 +19,7 @@ export interface ExpectedOutput {
   readonly templateFeatures?: Pick<TemplateFeatures, 'thinking' | 'calls'>
   /** The end of the prompt. */
   readonly prompt: string
-  /** Whether to separate reasoning from text. The parser of gpt-oss always separates them. */
+  /** Whether to separate reasoning from text. Families with message markup always separate them. */
   readonly reasoning: boolean
   /** Callable tools. Calls of other tools stay text. */
   readonly tools: readonly Tool[]
@@ -27,9 +27,15 @@ export interface ExpectedOutput {
   readonly isConstrained?: boolean
 }
 
-/** Returns `generic` if a grammar enforces generic tool calls, because the family has no JSON format. */
-const selectFamily = (expected: ExpectedOutput): ToolCallFamily =>
-  expected.isConstrained && !selectCallFormat(expected) ? 'generic' : expected.family
+/**
+ * Returns the family whose markup the output has. Returns `generic` if a grammar enforces generic tool calls,
+ * because the family has no JSON format.
+ */
+export function selectFamily(expected: ExpectedOutput): ToolCallFamily {
+  const { family, isConstrained = false, tools } = expected
+  if (!isConstrained || selectCallFormat(expected)) return family
+  return hasMessageMarkup(family) && tools.length === 0 ? family : 'generic'
+}
 
 const createGenericParser = ({ open, close }: NonNullable<TemplateFeatures['calls']>): ToolCallParser =>
   createBareJsonParser({ ...genericTags, [open]: close })
@@ -43,12 +49,12 @@ export function parseOutput(expected: ExpectedOutput): OutputParser {
       ? createGenericParser(templateFeatures.calls)
       : toolCallParsers[family]
   const callParser =
-    tools.length > 0 || family === 'harmony'
+    tools.length > 0 || hasMessageMarkup(family)
       ? createIncrementalParser((input, output) =>
           parse({ input, output, tools, prompt, names: tools.map(({ name }) => name) }),
         )
       : textParser
-  return reasoning && family !== 'harmony'
+  return reasoning && !hasMessageMarkup(family)
     ? chainParsers(splitReasoning(prompt, template, templateFeatures.thinking), callParser)
     : callParser
 }
@@ -61,7 +67,9 @@ export const hasControlTokens = ({
   reasoning,
   tools,
 }: ExpectedOutput): boolean =>
-  tools.length > 0 || family === 'harmony' || (reasoning && hasOwnTags(template, templateFeatures?.thinking))
+  tools.length > 0 ||
+  hasMessageMarkup(family) ||
+  (reasoning && hasOwnTags(template, templateFeatures?.thinking))
 
 const textParser: OutputParser = {
   push: (text) => [{ type: 'text', text }],

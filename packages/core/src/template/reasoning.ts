@@ -21,6 +21,10 @@ const familyTags: readonly ReasoningTags[] = [
   { open: '<|channel>thought', close: '<channel|>' },
   // Command R7B.
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
+  // MiniMax-M3.
+  { open: '<mm:think>', close: '</mm:think>' },
+  // Apertus.
+  { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   // Granite 3.2.
   { open: 'Here is my thought process:', close: 'Here is my response:' },
 ]

@@ -1,7 +1,7 @@
 /**
- * Tool-call format that a grammar enforces, per model family. Gemma, GLM, Qwen Coder and DeepSeek since V3.2
- * have no format here, because they do not write arguments as JSON. No grammar constrains their optional tool
- * calls. Required tool calls get the generic JSON format.
+ * Tool-call format that a grammar enforces, per model family. Gemma, GLM, Qwen Coder, DeepSeek since V3.2,
+ * Kimi K3, MiniMax, MiniCPM5, LFM2 and Muse have no format here, because they do not write arguments as JSON. No
+ * grammar constrains their optional tool calls. Required tool calls get the generic JSON format.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import type { ToolCallFamily } from './detect.ts'
@@ -56,6 +56,30 @@ const functionary31: ToolCallFormat = {
 const functionary32: ToolCallFormat = { call: ['', '\n', ''], separator: '>>>' }
 /** Has no separator, because a message contains one call. */
 const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'] }
+/** Calls have consecutive numbers, also those of earlier messages. A grammar accepts any number up to 99. */
+const kimi: ToolCallFormat = {
+  mark: '<|tool_calls_section_begin|>',
+  call: [
+    '<|tool_call_begin|>functions.',
+    Array.from({ length: 100 }, (_, index) => `:${index}<|tool_call_argument_begin|>`),
+    '<|tool_call_end|>',
+  ],
+  separator: '',
+  close: '<|tool_calls_section_end|>',
+}
+const gigachat3: ToolCallFormat = {
+  mark: '<|message_sep|>',
+  open: '\n\nfunction call<|role_sep|>\n',
+  call: jsonCall,
+}
+const gigachat31: ToolCallFormat = { mark: '<|function_call|>', call: jsonCall }
+const apertus: ToolCallFormat = {
+  mark: '<|tools_prefix|>',
+  open: '[',
+  call: ['{"', '": ', '}'],
+  separator: ', ',
+  close: ']<|tools_suffix|>',
+}
 const harmony: ToolCallFormat = {
   prefix: '<|channel|>commentary ',
   mark: 'to=functions.',
@@ -96,6 +120,12 @@ export function selectCallFormat({ template, family, prompt }: FormatContext): T
       return llama3
     case 'harmony':
       return harmony
+    case 'kimi':
+      return kimi
+    case 'gigachat':
+      return template.includes('<|function_call|>') ? gigachat31 : gigachat3
+    case 'apertus':
+      return apertus
     case 'generic':
       return genericCallFormat
     default:
@@ -110,6 +140,12 @@ export function selectContentPrefix({ family, prompt }: Omit<FormatContext, 'tem
       return prompt.endsWith('>>>') ? 'all\n' : ''
     case 'harmony':
       return prompt.endsWith('assistant') ? '<|channel|>final<|message|>' : ''
+    case 'solar':
+      return prompt.endsWith('assistant') ? '<|content|>' : ''
+    case 'muse':
+      return prompt.endsWith('assistant') ? ' to=user<|message|>' : ''
+    case 'kimi-k3':
+      return /think<\|sep\|>$/.test(prompt) ? '<|open|>response<|sep|>' : ''
     default:
       return ''
   }

@@ -2,9 +2,9 @@
  * Tool calls of Hermes, Qwen and many other models: JSON between tags. Granite, Command R, Nemotron and
  * Apriel use other tags.
  */
-import { parseCallObjects } from './call-objects.ts'
-import { parseMarkedCalls } from './parse-calls.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import { parseCallObjects } from '../call-objects.ts'
+import { parseMarkedCalls } from '../parse-calls.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 /** @param tags opening tags, with the closing tags that the model may omit */
 export const createTaggedJsonParser =

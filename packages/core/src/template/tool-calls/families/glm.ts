@@ -1,7 +1,7 @@
 /** Tool calls of GLM 4.5 and later: a name, then a key tag and a value tag per argument. */
-import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
-import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import { type ParameterMarkup, parseParameterCall } from '../parameters.ts'
+import { parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 const parameterMarkup: ParameterMarkup = {
   open: '<arg_key>',

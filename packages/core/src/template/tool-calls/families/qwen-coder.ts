@@ -2,9 +2,9 @@
  * Tool calls of Qwen3-Coder, Qwen 3.5, Nemotron 3, StepFun and Seed-OSS: a tag for the function, and a tag
  * per parameter.
  */
-import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
-import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import { type ParameterMarkup, parseParameterCall } from '../parameters.ts'
+import { parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 const parameterMarkup: ParameterMarkup = {
   open: '<parameter=',

@@ -2,9 +2,9 @@
  * Tool calls of Mistral: a special token, then a list of JSON objects. Since 2025, models write a name, an
  * optional id and arguments instead of a list.
  */
-import { parseCallObjects } from './call-objects.ts'
-import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import { parseCallObjects } from '../call-objects.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 export const mistral: ToolCallParser = (context) =>
   parseMarkedCalls(['[TOOL_CALLS]'], context, function* () {

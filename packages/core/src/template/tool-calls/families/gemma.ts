@@ -2,10 +2,10 @@
  * Tool calls of Gemma 4 and FunctionGemma. Arguments are objects with unquoted keys. Strings are between
  * special quote tokens.
  */
-import type { ParserInput, ParseSteps } from '../input.ts'
-import { escapeJson, maxArgumentDepth } from './json.ts'
-import { parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import type { ParserInput, ParseSteps } from '../../input.ts'
+import { escapeJson, maxArgumentDepth } from '../json.ts'
+import { parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 /** Closing tag and quote token of each opening tag. */
 const marks: Readonly<Record<string, readonly [close: string, quote: string]>> = {

@@ -2,10 +2,10 @@
  * Tool calls of DeepSeek. R1 and V3 write a name and JSON arguments. Models since V3.2 write a tag per
  * parameter.
  */
-import type { ParseSteps } from '../input.ts'
-import { type ParameterMarkup, parseParameterCall } from './parameters.ts'
-import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ParserContext, ToolCallParser } from './parser-context.ts'
+import type { ParseSteps } from '../../input.ts'
+import { type ParameterMarkup, parseParameterCall } from '../parameters.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ParserContext, ToolCallParser } from '../parser-context.ts'
 
 const listTags = ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'] as const
 const callTags = ['<｜tool▁call▁begin｜>', '<｜tool▁call▁end｜>'] as const

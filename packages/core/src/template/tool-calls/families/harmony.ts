@@ -1,7 +1,7 @@
 /** Output of gpt-oss (Harmony format): several messages, each with a channel and an optional recipient. */
-import type { ParseSteps } from '../input.ts'
-import { parseCallArguments } from './parse-calls.ts'
-import type { ParserContext, ToolCallParser } from './parser-context.ts'
+import type { ParseSteps } from '../../input.ts'
+import { parseCallArguments } from '../parse-calls.ts'
+import type { ParserContext, ToolCallParser } from '../parser-context.ts'
 
 const start = '<|start|>'
 const channel = '<|channel|>'

@@ -2,9 +2,9 @@
  * Tool calls of Functionary. Version 3.1 writes tags with the tool name. Version 3.2 writes messages with a
  * recipient.
  */
-import type { ParseSteps } from '../input.ts'
-import { parseCallArguments, parseMarkedCalls, parseToolName } from './parse-calls.ts'
-import type { ParserContext, ToolCallParser } from './parser-context.ts'
+import type { ParseSteps } from '../../input.ts'
+import { parseCallArguments, parseMarkedCalls, parseToolName } from '../parse-calls.ts'
+import type { ParserContext, ToolCallParser } from '../parser-context.ts'
 
 const tag = '<function='
 const recipient = '>>>'

@@ -1,6 +1,6 @@
 /** Tool calls as JSON without markup: an object or a list of objects at the start of a line. */
-import { parseCallObjects } from './call-objects.ts'
-import type { ToolCallParser } from './parser-context.ts'
+import { parseCallObjects } from '../call-objects.ts'
+import type { ToolCallParser } from '../parser-context.ts'
 
 const fence = '```'
 
