@@ -132,15 +132,73 @@ describe('the Responses API with a scripted engine', () => {
     })
   })
 
-  test('responses are not stored, so retrieving one throws a NotFoundError', async () => {
-    const { id } = await client.responses.create({ ...question, store: true })
-
-    await expect(client.responses.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
-    await expect(client.responses.delete(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
-    await expect(client.responses.create({ ...question, previous_response_id: id })).rejects.toMatchObject({
-      status: 400,
-      code: 'previous_response_not_found',
+  test('a response is continued, retrieved, listed and deleted', async () => {
+    const first = await client.responses.create({ ...question, instructions: 'Be brief.' })
+    const stream = client.responses.stream({
+      ...question,
+      input: 'And in Rome?',
+      previous_response_id: first.id,
     })
+    const second = await stream.finalResponse()
+
+    const roles = toTemplateMessages((engine.requests.at(-1) as GenerateRequest).input).map(
+      ({ role }) => role,
+    )
+    expect(roles).toEqual(['user', 'assistant', 'user'])
+    expect(await client.responses.retrieve(first.id)).toMatchObject({
+      ...{ id: first.id, output_text: 'Hello there.', instructions: 'Be brief.' },
+    })
+    expect(await client.responses.retrieve(second.id)).toMatchObject({ previous_response_id: first.id })
+    const items = []
+    for await (const item of client.responses.inputItems.list(second.id, { limit: 1 })) items.push(item)
+    expect(items).toMatchObject([
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'And in Rome?' }] },
+      { type: 'message', role: 'assistant' },
+      { type: 'message', role: 'user', content: [{ text: question.input }] },
+    ])
+
+    await expect(client.responses.cancel(first.id)).rejects.toBeInstanceOf(OpenAI.BadRequestError)
+    await client.responses.delete(first.id)
+    await expect(client.responses.retrieve(first.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    await expect(client.responses.delete(first.id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+    for (const previous_response_id of [first.id, second.id])
+      await expect(client.responses.create({ ...question, previous_response_id })).rejects.toMatchObject({
+        status: 400,
+        code: 'previous_response_not_found',
+      })
+    await expect(client.responses.compact({ model: 'tiny' })).rejects.toBeInstanceOf(OpenAI.NotFoundError)
+  })
+
+  test('a conversation is created, continued by responses, changed and deleted', async () => {
+    const { conversations } = client
+    const { id } = await conversations.create({
+      items: [{ role: 'user', content: 'I am in Paris.' }],
+      metadata: { topic: 'rain' },
+    })
+    const response = await client.responses.create({ ...question, conversation: id })
+    await conversations.items.create(id, { items: [{ role: 'user', content: 'Thanks.' }] })
+
+    const items = []
+    for await (const item of conversations.items.list(id, { order: 'asc', limit: 2 })) items.push(item)
+    const [first] = items as [OpenAI.Conversations.Message]
+    expect(response.conversation).toEqual({ id })
+    expect(items).toMatchObject([
+      { role: 'user', content: [{ text: 'I am in Paris.' }] },
+      { role: 'user', content: [{ text: question.input }] },
+      { role: 'assistant', id: response.output[0]?.id },
+      { role: 'user', content: [{ text: 'Thanks.' }] },
+    ])
+    expect(await conversations.items.retrieve(first.id, { conversation_id: id })).toEqual(first)
+    expect(await conversations.items.delete(first.id, { conversation_id: id })).toMatchObject({ id })
+    expect(await conversations.update(id, { metadata: { topic: 'sun' } })).toMatchObject({
+      metadata: { topic: 'sun' },
+    })
+    expect(await conversations.retrieve(id)).toMatchObject({
+      object: 'conversation',
+      metadata: { topic: 'sun' },
+    })
+    expect(await conversations.delete(id)).toMatchObject({ id, deleted: true })
+    await expect(conversations.retrieve(id)).rejects.toBeInstanceOf(OpenAI.NotFoundError)
   })
 
   test('inputTokens.count() returns the input tokens of the same call', async () => {

@@ -23,7 +23,7 @@ const result = { type: 'function_call_output', call_id: 'call_a', output: 'rain'
 const respond = (url: string, body: unknown, signal: AbortSignal | null = null) =>
   fetch(`${url}/v1/responses`, { method: 'POST', headers: json, body: JSON.stringify(body), signal })
 
-type Response_ = OpenAI.Responses.Response
+type Response_ = OpenAI.Responses.Response & { readonly store: boolean }
 type Event = OpenAI.Responses.ResponseStreamEvent
 const responseOf = async (response: Response): Promise<Response_> => {
   expect(response.status).toBe(200)
@@ -47,7 +47,7 @@ async function eventsOf(response: Response): Promise<Event[]> {
 function endOf(events: readonly Event[]): Response_ {
   const last = events.at(-1)
   if (!last || !('response' in last)) throw new Error(`The last event is ${last?.type}.`)
-  return last.response
+  return last.response as Response_
 }
 
 /** Removes ids and times, which differ between calls. */
@@ -101,7 +101,7 @@ export const responses = {
       frequency_penalty: 0,
       reasoning: { effort: null, summary: null },
       service_tier: 'default',
-      store: false,
+      store: true,
       temperature: 1,
       text: { format: { type: 'text' }, verbosity: 'medium' },
       tool_choice: 'auto',
@@ -148,7 +148,7 @@ export const responses = {
       metadata: { a: 'b' },
     }
 
-    const response = await responseOf(await respond(url, { ...hi, ...fields, tools, store: true }))
+    const response = await responseOf(await respond(url, { ...hi, ...fields, tools, store: false }))
 
     expect(response).toMatchObject({
       ...fields,
@@ -654,36 +654,247 @@ export const responses = {
     expect((await responseOf(await respond(url, { ...hi, max_output_tokens: 1 }))).status).toBe('incomplete')
   },
 
-  'openai:responses:nothing-is-stored': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-    const { id } = await responseOf(await respond(url, { ...hi, store: true }))
+  'openai:responses:stored': async (serve) => {
+    const url = await serve(scriptedEngine([{ reasoning: 'Hm.' }, 'Hello there.']))
+    const at = (path: string, method = 'GET') => fetch(`${url}/v1/responses/${path}`, { method })
+    const input = [
+      { role: 'developer', content: 'Be kind.' },
+      { role: 'user', content: [{ type: 'input_text', text: 'Hello' }] },
+    ]
 
-    const unsupported = (param: string) => ({ param, code: 'unsupported_parameter' })
-    await expectError(await respond(url, { ...hi, previous_response_id: id }), 400, {
-      param: 'previous_response_id',
-      code: 'previous_response_not_found',
-      message: expect.stringContaining(`Previous response with id '${id}' not found`),
+    const whole = await responseOf(await respond(url, { ...hi, input, metadata: { a: 'b' } }))
+    const streamed = endOf(await eventsOf(await respond(url, { ...hi, stream: true })))
+    const items = await (await at(`${whole.id}/input_items`)).json()
+
+    expect(whole.store).toBe(true)
+    expect(await responseOf(await at(whole.id))).toEqual(whole)
+    expect(await responseOf(await at(streamed.id))).toEqual(streamed)
+    const id = expect.stringMatching(/^msg_.+/)
+    const message = { id, type: 'message', status: 'completed' }
+    expect(items).toEqual({
+      object: 'list',
+      data: [
+        { ...message, ...input[1] },
+        { ...message, role: 'developer', content: [{ type: 'input_text', text: 'Be kind.' }] },
+      ],
+      first_id: id,
+      last_id: id,
+      has_more: false,
     })
-    for (const conversation of ['conv_1', { id: 'conv_1' }])
-      await expectError(await respond(url, { ...hi, conversation }), 400, unsupported('conversation'))
+    await expectError(await at(`${whole.id}/cancel`, 'POST'), 400, {
+      message: 'Cannot cancel a synchronous response.',
+    })
+    await expectError(await at(`${whole.id}?stream=true`), 400, {
+      ...{ param: 'stream', code: 'unsupported_parameter' },
+    })
+
+    const deleted = await at(whole.id, 'DELETE')
+    expect(await deleted.json()).toEqual({ id: whole.id, object: 'response', deleted: true })
+    for (const [method, path] of [
+      ['GET', whole.id],
+      ['DELETE', whole.id],
+      ['GET', `${whole.id}/input_items`],
+      ['POST', `${whole.id}/cancel`],
+      ['GET', 'resp_nope'],
+      ['POST', 'compact'],
+    ] as const)
+      await expectError(await at(path, method), 404, { code: null })
+  },
+
+  'openai:responses:previous': async (serve) => {
+    const engine = scriptedEngine([{ reasoning: 'Hm.' }, 'Hello there.'])
+    const url = await serve(engine)
+    const first = await responseOf(await respond(url, { ...hi, instructions: 'Be brief.' }))
+    const previous_response_id = first.id
+
+    const second = await responseOf(await respond(url, { ...hi, input: 'Well?', previous_response_id }))
+    const third = await asked(url, engine, { input: undefined, previous_response_id: second.id })
+    const counted = await fetch(`${url}/v1/responses/input_tokens`, {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ ...hi, input: 'Well?', previous_response_id }),
+    })
+    const items = await (await fetch(`${url}/v1/responses/${second.id}/input_items?order=asc`)).json()
+
+    const user = (text: string) => ({ role: 'user', content: [{ type: 'text', text }] })
+    const assistant = {
+      role: 'assistant',
+      content: [
+        { type: 'reasoning', text: 'Hm.' },
+        { type: 'text', text: 'Hello there.' },
+      ],
+    }
+    expect(second.previous_response_id).toBe(first.id)
+    expect(toTemplateMessages(third.input)).toEqual([user('Hello'), assistant, user('Well?'), assistant])
+    expect(await counted.json()).toMatchObject({ input_tokens: second.usage?.input_tokens })
+    expect(items).toMatchObject({
+      data: [{ role: 'user' }, { type: 'reasoning' }, { role: 'assistant' }, { role: 'user' }],
+    })
+
+    const notFound = { param: 'previous_response_id', code: 'previous_response_not_found' }
+    const unstored = await responseOf(await respond(url, { ...hi, store: false }))
+    expect(unstored.store).toBe(false)
+    for (const id of [unstored.id, 'resp_nope', 'a'.repeat(1_000), '\0'])
+      await expectError(await respond(url, { ...hi, previous_response_id: id }), 400, notFound)
+    await fetch(`${url}/v1/responses/${first.id}`, { method: 'DELETE' })
+    await expectError(await respond(url, { ...hi, previous_response_id: second.id }), 400, {
+      ...notFound,
+      message: expect.stringContaining(`'${first.id}', which is not stored any more`),
+    })
+    const left = await fetch(`${url}/v1/responses/${second.id}/input_items`)
+    expect(await left.json()).toMatchObject({ data: [{ content: [{ text: 'Well?' }] }] })
+  },
+
+  'openai:responses:item-references': async (serve) => {
+    const engine = scriptedEngine(({ input }) =>
+      toTemplateMessages(input).at(-1)?.role === 'tool' ? 'It rains.' : [{ reasoning: 'Hm.' }, ...twoCalls],
+    )
+    const url = await serve(engine)
+    const { id, output } = await responseOf(await respond(url, { ...hi, tools }))
+    const references = output.map((item) => ({ type: 'item_reference', id: item.id }))
+    const results = [result, { ...result, call_id: 'call_b', output: 'noon' }]
+    const input = [{ role: 'user', content: 'Hello' }, ...references, ...results]
+
+    const next = await responseOf(await respond(url, { ...hi, tools, input }))
+    const untyped = await responseOf(
+      await respond(url, {
+        ...hi,
+        tools,
+        input: input.map((item) => ('id' in item ? { id: item.id } : item)),
+      }),
+    )
+    const listed = await (await fetch(`${url}/v1/responses/${next.id}/input_items?limit=2&order=asc`)).json()
+
+    expect(toTemplateMessages((engine.requests[1] as GenerateRequest).input)).toMatchObject([
+      { role: 'user' },
+      {
+        role: 'assistant',
+        content: [{ text: 'Hm.' }, { id: 'call_a', arguments: '{"city":"Paris"}' }, { id: 'call_b' }],
+      },
+      { role: 'tool' },
+      { role: 'tool' },
+    ])
+    expect(bare(untyped)).toEqual(bare(next))
+    expect(listed).toMatchObject({ data: [{ role: 'user' }, output[0]], has_more: true })
+    const after = `after=${(listed as { last_id: string }).last_id}`
+    const rest = await fetch(`${url}/v1/responses/${next.id}/input_items?order=asc&${after}`)
+    expect(await rest.json()).toMatchObject({ data: [...output.slice(1), ...results], has_more: false })
+
+    await fetch(`${url}/v1/responses/${id}`, { method: 'DELETE' })
+    const missing = { param: 'input', message: expect.stringContaining(String(output[0]?.id)) }
+    await expectError(await respond(url, { ...hi, tools, input }), 404, missing)
+    const left = await fetch(`${url}/v1/responses/${next.id}/input_items?order=asc`)
+    expect(await left.json()).toMatchObject({ data: [{ role: 'user' }, ...results] })
+    for (const [query, param, code] of [
+      ['limit=0', 'limit', 'integer_below_min_value'],
+      ['limit=101', 'limit', 'integer_above_max_value'],
+      ['order=up', 'order', 'invalid_value'],
+      ['after=nope', 'after', 'invalid_value'],
+    ] as const)
+      await expectError(await fetch(`${url}/v1/responses/${next.id}/input_items?${query}`), 400, {
+        ...{ param, code },
+      })
+  },
+
+  'openai:responses:failed-is-kept': async (serve) => {
+    const url = await serve(
+      scriptedEngine(({ input }) =>
+        JSON.stringify(input).includes('Well?')
+          ? 'Fine.'
+          : ['Hel', new LlmError('upstream', 'The engine is gone.')],
+      ),
+    )
+
+    const failed = endOf(await eventsOf(await respond(url, streamed)))
+    const stored = await fetch(`${url}/v1/responses/${failed.id}`)
+
+    expect(await responseOf(stored)).toEqual(failed)
+    await expectError(await respond(url, { ...hi, previous_response_id: failed.id }), 400, {
+      ...{ param: 'previous_response_id', code: 'previous_response_not_found' },
+    })
+  },
+
+  'openai:conversations:whole': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const send = (path: string, method = 'GET', body?: object) =>
+      fetch(`${url}/v1/conversations${path}`, {
+        method,
+        headers: json,
+        ...(body && { body: JSON.stringify(body) }),
+      })
+    const items = [{ role: 'user', content: 'I am Ada.' }]
+    const created = await send('', 'POST', { items, metadata: { topic: 'demo' } })
+    const conversation = (await created.json()) as { readonly id: string }
+    const { id } = conversation
+
+    const response = await responseOf(await respond(url, { ...hi, conversation: id }))
+    const request = await asked(url, engine, { input: 'Well?', conversation: { id } })
+    const listed = (await (await send(`/${id}/items?order=asc`)).json()) as {
+      readonly data: readonly { readonly id: string }[]
+    }
+
+    expect(conversation).toEqual({
+      id: expect.stringMatching(/^conv_.+/),
+      object: 'conversation',
+      created_at: expect.any(Number),
+      metadata: { topic: 'demo' },
+    })
+    expect(response).toMatchObject({ conversation: { id }, previous_response_id: null })
+    expect(toTemplateMessages(request.input).map(({ role }) => role)).toEqual([
+      ...['user', 'user', 'assistant', 'user'],
+    ])
+    expect(listed.data).toMatchObject([
+      { role: 'user', content: [{ type: 'input_text', text: 'I am Ada.' }] },
+      { role: 'user', content: [{ text: 'Hello' }] },
+      response.output[0],
+      { role: 'user' },
+      { role: 'assistant' },
+    ])
+    const [first] = listed.data as [{ id: string }]
+    expect(await (await send(`/${id}/items/${first.id}`)).json()).toEqual(first)
+    expect(await (await send(`/${id}/items/${first.id}`, 'DELETE')).json()).toEqual(conversation)
+    const metadata = { topic: 'other' }
+    expect(await (await send(`/${id}`, 'POST', { metadata })).json()).toMatchObject({ id, metadata })
+    expect(await (await send(`/${id}`)).json()).toMatchObject({ metadata })
+    const more = await send(`/${id}/items`, 'POST', { items: [call, result] })
+    expect(await more.json()).toMatchObject({ object: 'list', data: [call, result], has_more: false })
+    const another = await asked(url, engine, { input: 'So?', previous_response_id: response.id })
+    expect(toTemplateMessages(another.input)).toHaveLength(3)
+
+    await fetch(`${url}/v1/responses/${response.id}`, { method: 'DELETE' })
+    const left = await (await send(`/${id}/items?order=asc`)).json()
+    expect(JSON.stringify(left)).not.toContain('"Hello"')
+    expect(await (await send(`/${id}`, 'DELETE')).json()).toEqual({
+      ...{ id, object: 'conversation.deleted', deleted: true },
+    })
+    for (const [path, method] of [
+      [`/${id}`, 'GET'],
+      [`/${id}`, 'DELETE'],
+      [`/${id}/items`, 'GET'],
+      [`/${id}/items/${first.id}`, 'GET'],
+      ['/conv_nope', 'GET'],
+    ] as const)
+      await expectError(await send(path, method), 404, { code: null })
+    await expectError(await respond(url, { ...hi, conversation: id }), 404, {})
+    const both = { conversation: id, previous_response_id: response.id }
+    await expectError(await respond(url, { ...hi, ...both }), 400, {
+      ...{ param: 'conversation', code: 'invalid_value' },
+    })
+    for (const [body, param, code] of [
+      [{ items: Array(21).fill(items[0]) }, 'items', 'array_above_max_length'],
+      [{ items: [{ role: 'robot', content: 'a' }] }, 'items[0].role', 'invalid_value'],
+      [{ metadata: { a: 5 } }, 'metadata', 'invalid_value'],
+    ] as const)
+      await expectError(await send('', 'POST', body), 400, { param, code })
+  },
+
+  'openai:responses:unsupported-state': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+    const unsupported = (param: string) => ({ param, code: 'unsupported_parameter' })
+
     await expectError(await respond(url, { ...hi, prompt: { id: 'p' } }), 400, unsupported('prompt'))
     await expectError(await respond(url, { ...hi, background: true }), 400, unsupported('background'))
-    const input = [{ type: 'item_reference', id: 'msg_1' }]
-    await expectError(await respond(url, { ...hi, input }), 400, {
-      param: 'input[0].id',
-      code: 'invalid_value',
-      message: expect.stringContaining('store'),
-    })
-
-    for (const [method, path] of [
-      ['GET', id],
-      ['DELETE', id],
-      ['GET', `${id}/input_items`],
-      ['POST', `${id}/cancel`],
-    ])
-      await expectError(await fetch(`${url}/v1/responses/${path}`, { method: method as string }), 404, {
-        message: expect.stringContaining(`Response with id '${id}' not found`),
-      })
   },
 
   'openai:responses:input-tokens': async (serve) => {
@@ -717,7 +928,7 @@ export const responses = {
       ['model', 'invalid_type', { ...hi, model: 1 }],
       ['input', 'missing_required_parameter', { model: 'tiny' }],
       ['input', 'invalid_type', { ...hi, input: 5 }],
-      ['input', 'invalid_value', { ...hi, input: '' }],
+      ['input', 'empty_array', { ...hi, input: '' }],
       ['input', 'empty_array', { ...hi, input: [] }],
       ['input', 'array_above_max_length', { ...hi, input: Array(10_001).fill({}) }],
       ['input[0]', 'invalid_type', one('Hello')],

@@ -606,9 +606,30 @@ export const requirements = {
     source: response,
     behavior: 'A client that disconnects ends the generation, with and without `stream`.',
   },
-  'openai:responses:nothing-is-stored': {
+  'openai:responses:stored': {
     source: response,
-    behavior: 'A request for a stored response, item, prompt or conversation gets a 400 or 404.',
+    behavior: 'A stored response is the one that was sent, with its input items, until it is deleted.',
+  },
+  'openai:responses:previous': {
+    source: response,
+    behavior:
+      '`previous_response_id` continues the input and output of earlier responses, without instructions.',
+  },
+  'openai:responses:item-references': {
+    source: response,
+    behavior: 'An `item_reference` stands for a stored item, until its response is deleted.',
+  },
+  'openai:responses:failed-is-kept': {
+    source: response,
+    behavior: 'A response that fails in its stream is stored as failed, and cannot be continued.',
+  },
+  'openai:conversations:whole': {
+    source: 'OpenAI API reference, Conversations',
+    behavior: 'A conversation collects the items of its responses and those that clients add.',
+  },
+  'openai:responses:unsupported-state': {
+    source: response,
+    behavior: 'A stored prompt and a response in the background are a 400 that names the field.',
   },
   'openai:responses:input-tokens': {
     source: response,

@@ -39,6 +39,7 @@ const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
   'modelLimits',
   'modelSettings',
   'outputBuffer',
+  'responses',
   'scopes',
   'spendingWarnings',
   'store',

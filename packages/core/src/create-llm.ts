@@ -7,6 +7,7 @@ import { parseCaller } from './accounts/auth/parse-caller.ts'
 import { type Keys, openKeys } from './accounts/keys/keys.ts'
 import { openDeletionWatcher } from './accounts/tenants/deletion-watcher.ts'
 import { KeyData } from './accounts/tenants/key-data.ts'
+import type { TenantData } from './accounts/tenants/tenant-data.ts'
 import { Tenants } from './accounts/tenants/tenants.ts'
 import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
@@ -39,6 +40,9 @@ import { resolveCloseOptions } from './options/close.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
 import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
+import { MemoryStore } from './response-store/memory-store.ts'
+import { openResponseData } from './response-store/response-data.ts'
+import type { ResponseStore } from './response-store/response-store.ts'
 import type { Database } from './storage/database.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from './storage/open.ts'
 import type { DatabaseLog } from './storage/sqlite.ts'
@@ -61,13 +65,15 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     return name
   }
   const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope))
-  const tenants = createTenants(engine, pipeline, accounts, batches)
+  const responses = await closeOnFailure(database, () => openResponses(resolved, accounts))
+  const tenants = createTenants(engine, pipeline, accounts, { batches, responses: responses.data })
   const closeParts = async (reason?: LlmError): Promise<void> => {
     const watching = tenants.close()
     // Before the pipeline, so that running items are given back, and are no results.
     await batches.close()
     // Running answers are charged before the engine ends them.
     await pipeline.close(reason)
+    await responses.store?.close()
     await engine.close()
     await models.close()
     await watching
@@ -82,6 +88,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const modelActions = withResolver(storeActions, resolver)
   const parts: ClientParts = {
     ...{ pipeline, shutdown, engine, models: storeActions, resolver, resolveDefaultModel },
+    responses: responses.store,
     batchesFor: (caller) => batches.clientFor(caller),
   }
   /** Creates the client for a call from the app, and validates the caller. */
@@ -153,6 +160,22 @@ const createBatches = (
       })
     },
   })
+
+/** Opens the store of responses, and what deletes those of a tenant: other apps may store theirs in the database. */
+async function openResponses(
+  { responses: { store, ...bounds } }: Resolved,
+  { database, onError }: Awaited<ReturnType<typeof openAccounts>>,
+): Promise<{ readonly store: ResponseStore | undefined; readonly data: readonly TenantData[] }> {
+  const data = database && (await openResponseData(database))
+  const others = data ? [data] : []
+  if (!store) return { store: undefined, data: others }
+  if (store === 'memory' || !database || !data) {
+    const memory = new MemoryStore(bounds)
+    return { store: memory, data: [memory, ...others] }
+  }
+  const { DatabaseStore } = await import('./response-store/database-store.ts')
+  return { store: new DatabaseStore(database, data, { ...bounds, onError }), data: others }
+}
 
 /** Throws a `TypeError` for a wrong default option of a model. */
 function openModelSettings({ modelSettings }: Resolved): FindModelSettings {
@@ -265,12 +288,12 @@ const createTenants = (
   engine: Engine,
   pipeline: CallPipeline,
   { database, keys, deletions, metering }: Awaited<ReturnType<typeof openAccounts>>,
-  batches: BatchHost,
+  { batches, responses }: { readonly batches: BatchHost; readonly responses: readonly TenantData[] },
 ): Tenants =>
   new Tenants(
     {
       // Batches first, so that no further item is charged.
-      stores: [batches, ...(database ? [new UsageData(database), new KeyData(database)] : [])],
+      stores: [batches, ...responses, ...(database ? [new UsageData(database), new KeyData(database)] : [])],
       revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),
       endCalls: async (tenant) => {
         await batches.hideTenant(tenant)

@@ -59,6 +59,12 @@ test('without options and environment variables, all defaults apply', () => {
       maxBytesPerTenant: 2.5 * 1024 ** 3,
       database: undefined,
     },
+    responses: {
+      store: 'memory',
+      maxBytes: 256 * 1024 ** 2,
+      maxBytesPerTenant: 64 * 1024 ** 2,
+      maxAgeMs: 3_600_000,
+    },
     bodies: { maxBytes: 1_073_741_824, maxBytesPerTenant: 268_435_456, stallTimeoutMs: 60_000 },
     outputBuffer: { tenantBytes: 16 * 1024 ** 2, totalBytes: 128 * 1024 ** 2, stallMs: 60_000 },
     interceptors: [],
@@ -580,4 +586,18 @@ test('in a CGI program, `HTTP_PROXY` is a header of the client and not read', ()
   expect(proxyIn({ HTTP_PROXY })).toBe(HTTP_PROXY)
   expect(proxyIn({ HTTP_PROXY, REQUEST_METHOD: 'GET' })).toBeUndefined()
   expect(proxyIn({ http_proxy: HTTP_PROXY, REQUEST_METHOD: 'GET' })).toBe(HTTP_PROXY)
+})
+
+test.each<[LlmOptions['responses'], string]>([
+  [
+    { store: 'disk' as never },
+    "Expected `responses.store` to be 'memory', 'database' or false, got disk (string)",
+  ],
+  [{ store: 'database' }, "Expected the option `database`, which `responses.store: 'database'` needs"],
+  [{ maxAge: 10 }, 'Expected `responses.maxAge` to be at least 1 s'],
+  [{ maxAge: 'a' as never }, '`responses.maxAge`: Expected a duration'],
+  [{ maxBytes: 'a' as never }, '`responses.maxBytes`: Expected a byte size'],
+  [{ size: 1 } as never, 'Unknown option `responses.size`'],
+])('the options %j for stored responses are rejected', (responses, message) => {
+  expect(() => resolveOptions({ responses }, {})).toThrow(message)
 })

@@ -35,6 +35,11 @@ import {
   resolveOutputBufferOptions,
 } from './options/output-buffer.ts'
 import { type QueueingOptions, type ResolvedQueueOptions, resolveQueueOptions } from './options/queue.ts'
+import {
+  type ResolvedResponseOptions,
+  type ResponseOptions,
+  resolveResponseOptions,
+} from './options/responses.ts'
 import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 import { findPackageFile } from './util/package-file.ts'
@@ -118,6 +123,9 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** Message batches, and files. They need a database. */
   batches?: BatchOptions | undefined
 
+  /** Responses and conversations that `/v1/responses` and `/v1/conversations` store. */
+  responses?: ResponseOptions | undefined
+
   /** Memory for the bodies of HTTP requests, and the time limit of their pauses. */
   bodies?: BodyOptions | undefined
 
@@ -158,6 +166,7 @@ export interface ResolvedOptions {
   readonly metering: ResolvedMeteringOptions
   readonly queue: ResolvedQueueOptions | undefined
   readonly batches: ResolvedBatchSettings
+  readonly responses: ResolvedResponseOptions
   readonly bodies: ResolvedBodyOptions
   readonly outputBuffer: ResolvedOutputBufferOptions
   readonly interceptors: readonly Interceptor[]
@@ -195,6 +204,7 @@ export function resolveOptions(
     'maxQueued',
     'queueTimeout',
     'batches',
+    'responses',
     'bodies',
     'spendingWarnings',
     'usage',
@@ -240,6 +250,7 @@ export function resolveOptions(
       isLocal ? local.parallel : undefined,
       database !== undefined,
     ),
+    responses: resolveResponseOptions(options.responses, database !== undefined),
     bodies: resolveBodyOptions(options.bodies),
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     interceptors: resolveInterceptors(options.interceptors),

@@ -15,7 +15,7 @@ import type { EventTransform } from './output/event-mapping.ts'
 
 /**
  * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. A call to the routes of the admin API,
- * and one to the routes of batches and files, has no model.
+ * and one to the routes of batches, files and stored responses, has no model.
  */
 export type CallKind =
   | 'generate'
@@ -28,7 +28,7 @@ export type CallKind =
   | 'load'
   | 'unload'
   | 'admin'
-  | 'batch'
+  | 'storage'
 
 export interface CallOptions {
   /** Cancels the call. */
@@ -85,7 +85,7 @@ export interface CallEnd {
 export interface CallSettings extends UnaryCallOptions {
   readonly kind: CallKind
   readonly signal: AbortSignal
-  /** All requests are for the same model. Empty for `admin` and `batch`. */
+  /** All requests are for the same model. Empty for `admin` and `storage`. */
   readonly requests: readonly ModelRequest[]
   /** Finds a model by its name or alias. */
   readonly resolveModel?: ((name: string) => Promise<ResolvedModel>) | undefined

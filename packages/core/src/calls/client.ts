@@ -1,5 +1,5 @@
 /** The methods of an `Llm` that one caller may use. Dialects get this client instead of the engine. */
-import type { Caller } from '../accounts/auth/caller.ts'
+import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { BatchActions } from '../batches/batch-actions.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
@@ -16,6 +16,7 @@ import {
   resolveAllowed,
 } from '../models/model-resolver.ts'
 import type { ModelStore } from '../models/store.ts'
+import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
 import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
@@ -89,11 +90,13 @@ export interface LlmClient {
 
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
+  /** The stored responses of the caller's tenant. Undefined if the app stores none. */
+  readonly responses: TenantResponses | undefined
   /**
-   * Counts one request to the admin API, or to the routes of batches and files, against the caller's limit of
-   * requests. Each of the two has a count of its own. Throws an `LlmError` `rate_limit`.
+   * Counts one request to the admin API, or to the routes of batches, files and stored responses, against the caller's
+   * limit of requests. Each of the two has a count of its own. Throws an `LlmError` `rate_limit`.
    */
-  admitRequest(kind: 'admin' | 'batch'): Promise<void>
+  admitRequest(kind: 'admin' | 'storage'): Promise<void>
 }
 
 /** Several answers that are one piece of work for a shutdown, such as a tool loop. */
@@ -113,6 +116,8 @@ export interface ClientParts {
   readonly engine: Engine
   readonly models: StoreActions
   readonly resolver: Resolver
+  /** Undefined if the app stores no responses. */
+  readonly responses: ResponseStore | undefined
   readonly batchesFor: (caller: Caller | undefined) => BatchActions
   /** Rejects with an `LlmError` `invalid_request` if there is no default model. */
   readonly resolveDefaultModel: () => Promise<string>
@@ -154,6 +159,10 @@ export class CallerClient implements RouteClient {
 
   get batches(): BatchActions {
     return this.#parts.batchesFor(this.#scope.caller)
+  }
+
+  get responses(): TenantResponses | undefined {
+    return this.#parts.responses?.forTenant(tenantOf(this.#scope.caller))
   }
 
   async generate(
@@ -262,7 +271,7 @@ export class CallerClient implements RouteClient {
     return this.#limitLog.status()
   }
 
-  async admitRequest(kind: 'admin' | 'batch'): Promise<void> {
+  async admitRequest(kind: 'admin' | 'storage'): Promise<void> {
     await this.#parts.pipeline.run(this.#toSettings(kind, [], {}), async () => ({}))
   }
 

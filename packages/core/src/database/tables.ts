@@ -4,6 +4,7 @@ import { tenantTables } from '../accounts/tenants/tables.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
 import { batchTables } from '../batches/tables.ts'
 import { limitTables } from '../limits/sql.ts'
+import { responseTables } from '../response-store/tables.ts'
 import type { Migration } from '../storage/migrations.ts'
 
 /** Steps by owner. */
@@ -11,6 +12,7 @@ export const schema: Readonly<Record<string, readonly Migration[]>> = {
   batches: batchTables,
   keys: keyTables,
   limits: limitTables,
+  responses: responseTables,
   tenants: tenantTables,
   usage: usageTables,
 }

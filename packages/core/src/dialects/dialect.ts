@@ -12,7 +12,7 @@ import { requestIdOf } from './request-id.ts'
 
 /** A request to a model: to a route, or as an item of a batch. */
 export interface ModelCall {
-  readonly request: Pick<HttpRequest, 'json' | 'signal'>
+  readonly request: Pick<HttpRequest, 'json' | 'signal' | 'reserve'>
   /** The methods that the caller may use. */
   readonly llm: RouteClient
   /** Logs an error that occurs after the headers are sent, and renders it as a frame of the stream. */

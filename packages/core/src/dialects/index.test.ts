@@ -39,6 +39,8 @@ test('all dialects are served by default, and a shared path is one route', () =>
   expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
   expect(pathsOf().sort()).toEqual([
     'DELETE /api/delete',
+    'DELETE /v1/conversations/:id',
+    'DELETE /v1/conversations/:id/items/:item',
     'DELETE /v1/files/:id',
     'DELETE /v1/messages/batches/:id',
     'DELETE /v1/models/*model',
@@ -48,6 +50,9 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'GET /api/version',
     'GET /v1/batches',
     'GET /v1/batches/:id',
+    'GET /v1/conversations/:id',
+    'GET /v1/conversations/:id/items',
+    'GET /v1/conversations/:id/items/:item',
     'GET /v1/files',
     'GET /v1/files/:id',
     'GET /v1/files/:id/content',
@@ -74,6 +79,9 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /v1/chat/completions',
     'POST /v1/chat/completions/input_tokens',
     'POST /v1/completions',
+    'POST /v1/conversations',
+    'POST /v1/conversations/:id',
+    'POST /v1/conversations/:id/items',
     'POST /v1/embeddings',
     'POST /v1/files',
     'POST /v1/messages',
@@ -83,6 +91,7 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /v1/rerank',
     'POST /v1/responses',
     'POST /v1/responses/:id/cancel',
+    'POST /v1/responses/compact',
     'POST /v1/responses/input_tokens',
   ])
 })
@@ -93,9 +102,12 @@ test.each<[DialectName, string[]]>([
     [
       ...['POST /v1/chat/completions', 'POST /v1/chat/completions/input_tokens', 'POST /v1/completions'],
       ...['POST /v1/embeddings', 'POST /v1/rerank'],
-      ...['POST /v1/responses', 'POST /v1/responses/input_tokens'],
+      ...['POST /v1/responses', 'POST /v1/responses/input_tokens', 'POST /v1/responses/compact'],
       ...['GET /v1/responses/:id', 'DELETE /v1/responses/:id', 'GET /v1/responses/:id/input_items'],
-      'POST /v1/responses/:id/cancel',
+      ...['POST /v1/responses/:id/cancel', 'POST /v1/conversations', 'GET /v1/conversations/:id'],
+      ...['POST /v1/conversations/:id', 'DELETE /v1/conversations/:id'],
+      ...['POST /v1/conversations/:id/items', 'GET /v1/conversations/:id/items'],
+      ...['GET /v1/conversations/:id/items/:item', 'DELETE /v1/conversations/:id/items/:item'],
       ...['POST /v1/batches', 'GET /v1/batches', 'GET /v1/batches/:id', 'POST /v1/batches/:id/cancel'],
       ...['POST /v1/files', 'GET /v1/files', 'GET /v1/files/:id', 'DELETE /v1/files/:id'],
       'GET /v1/files/:id/content',

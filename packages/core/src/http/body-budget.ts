@@ -64,6 +64,7 @@ export class BodyBudget {
         json: (defaultBody) => request.json(defaultBody, reservation),
         bytes: () => request.bytes(reservation),
         jsonBytes: () => request.jsonBytes(reservation),
+        reserve: (bytes) => reservation.reserve(bytes),
       })
       isStream = response.body !== null && typeof response.body !== 'string'
       // The call of a stream may still wait in a queue, with its request in memory.

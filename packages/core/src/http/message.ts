@@ -76,6 +76,11 @@ export interface HttpRequest {
    * has parsed it, returns its value as JSON again. Throws like `bytes`.
    */
   jsonBytes(allowance?: BodyAllowance): AsyncIterable<Uint8Array>
+  /**
+   * Reserves memory for what the handler loads in addition to the body, until the response is over. Throws like
+   * `BodyAllowance.reserve`.
+   */
+  readonly reserve?: (bytes: number) => void
 }
 
 /** The memory and the time that the body of one request may take. */

@@ -35,7 +35,7 @@ const requestBuckets: Partial<Record<CallKind, string>> = {
   load: 'caller',
   unload: 'caller',
   admin: 'admin',
-  batch: 'batch',
+  storage: 'storage',
 }
 const meteredKinds: readonly CallKind[] = ['generate', 'embed', 'rerank']
 

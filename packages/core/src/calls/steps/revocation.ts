@@ -6,7 +6,7 @@ export const createRevocationStep = (keys: Pick<Keys, 'onRevoked'>): CallStep =>
   name: 'revocation',
   before(call) {
     const { caller, kind } = call
-    if (kind === 'admin' || kind === 'batch' || !caller?.key) return
+    if (kind === 'admin' || kind === 'storage' || !caller?.key) return
     call.stopWatching = keys.onRevoked(caller.key.id, (error) => call.end(error))
   },
   after(call) {

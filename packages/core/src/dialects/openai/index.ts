@@ -1,6 +1,16 @@
 /** The OpenAI API. Reference: platform.openai.com/docs/api-reference. */
 import { type DialectSpec, defineDialect } from '../dialect.ts'
 import { cancelBatch, createBatch, listBatches, retrieveBatch } from './batches/handlers.ts'
+import {
+  createConversation,
+  createItems,
+  deleteConversation,
+  deleteItem,
+  listItems,
+  retrieveConversation,
+  retrieveItem,
+  updateConversation,
+} from './conversations/handlers.ts'
 import { embeddings } from './embeddings.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
@@ -9,7 +19,14 @@ import { chatCompletions, completions } from './handlers.ts'
 import { deleteModel, listModels, retrieveModel } from './models.ts'
 import { applyTemplate, countChatTokens, detokenize, tokenize } from './prompts.ts'
 import { rerank } from './rerank.ts'
-import { countInputTokens, createResponse, rejectStoredResponse } from './responses/handlers.ts'
+import { countInputTokens, createResponse } from './responses/handlers.ts'
+import {
+  cancelResponse,
+  deleteResponse,
+  listInputItems,
+  rejectCompaction,
+  retrieveResponse,
+} from './responses/stored-responses.ts'
 
 const spec: DialectSpec<'openai'> = {
   name: 'openai',
@@ -24,10 +41,19 @@ const spec: DialectSpec<'openai'> = {
     ['POST', '/v1/rerank', rerank],
     ['POST', '/v1/responses', withFieldNames(mapResponsesField, createResponse)],
     ['POST', '/v1/responses/input_tokens', withFieldNames(mapResponsesField, countInputTokens)],
-    ['GET', '/v1/responses/:id', rejectStoredResponse],
-    ['DELETE', '/v1/responses/:id', rejectStoredResponse],
-    ['GET', '/v1/responses/:id/input_items', rejectStoredResponse],
-    ['POST', '/v1/responses/:id/cancel', rejectStoredResponse],
+    ['POST', '/v1/responses/compact', rejectCompaction],
+    ['GET', '/v1/responses/:id', retrieveResponse],
+    ['DELETE', '/v1/responses/:id', deleteResponse],
+    ['GET', '/v1/responses/:id/input_items', listInputItems],
+    ['POST', '/v1/responses/:id/cancel', cancelResponse],
+    ['POST', '/v1/conversations', createConversation],
+    ['GET', '/v1/conversations/:id', retrieveConversation],
+    ['POST', '/v1/conversations/:id', updateConversation],
+    ['DELETE', '/v1/conversations/:id', deleteConversation],
+    ['POST', '/v1/conversations/:id/items', createItems],
+    ['GET', '/v1/conversations/:id/items', listItems],
+    ['GET', '/v1/conversations/:id/items/:item', retrieveItem],
+    ['DELETE', '/v1/conversations/:id/items/:item', deleteItem],
     ['POST', '/v1/batches', createBatch],
     ['GET', '/v1/batches', listBatches],
     ['GET', '/v1/batches/:id', retrieveBatch],

@@ -3,17 +3,17 @@ import type { Batch } from '../../../batches/batch.ts'
 import type { HttpRequest } from '../../../http/message.ts'
 import { json } from '../../../http/respond.ts'
 import { jsonLines } from '../../../http/streams.ts'
-import { batchRoute } from '../../batch-route.ts'
+import { storageRoute } from '../../storage-route.ts'
 import { parsePage } from '../page.ts'
 
 /** `POST /v1/messages/batches` */
-export const createBatch = batchRoute(async ({ request, llm }) => {
+export const createBatch = storageRoute(async ({ request, llm }) => {
   const { signal } = request
   return json(toMessageBatch(await llm.batches.createFromJson(request.jsonBytes(), { signal }), request))
 })
 
 /** `GET /v1/messages/batches`: one page, newest first. */
-export const listBatches = batchRoute(async ({ request, llm }) => {
+export const listBatches = storageRoute(async ({ request, llm }) => {
   const { limit, after_id: after, before_id: before } = parsePage(request)
   const { batches, hasMore } = await llm.batches.list({ format: 'anthropic', limit, after, before })
   return json({
@@ -25,7 +25,7 @@ export const listBatches = batchRoute(async ({ request, llm }) => {
 })
 
 /** `GET /v1/messages/batches/{id}`. A header has the counts so far, which the object has only at the end. */
-export const retrieveBatch = batchRoute(async ({ request, llm }) => {
+export const retrieveBatch = storageRoute(async ({ request, llm }) => {
   const batch = await llm.batches.get(idOf(request))
   return json(toMessageBatch(batch, request), 200, {
     'x-modelmount-batch-progress': JSON.stringify(batch.counts),
@@ -33,19 +33,19 @@ export const retrieveBatch = batchRoute(async ({ request, llm }) => {
 })
 
 /** `POST /v1/messages/batches/{id}/cancel` */
-export const cancelBatch = batchRoute(async ({ request, llm }) =>
+export const cancelBatch = storageRoute(async ({ request, llm }) =>
   json(toMessageBatch(await llm.batches.cancel(idOf(request)), request)),
 )
 
 /** `DELETE /v1/messages/batches/{id}` */
-export const deleteBatch = batchRoute(async ({ request, llm }) => {
+export const deleteBatch = storageRoute(async ({ request, llm }) => {
   const id = idOf(request)
   await llm.batches.delete(id)
   return json({ id, type: 'message_batch_deleted' })
 })
 
 /** `GET /v1/messages/batches/{id}/results` */
-export const batchResults = batchRoute(async ({ request, llm, onError }) =>
+export const batchResults = storageRoute(async ({ request, llm, onError }) =>
   jsonLines(await llm.batches.resultLines(idOf(request)), { onError }),
 )
 

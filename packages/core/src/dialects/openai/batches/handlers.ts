@@ -4,15 +4,15 @@ import type { Batch } from '../../../batches/batch.ts'
 import { invalidRequest, LlmError } from '../../../errors.ts'
 import type { HttpRequest } from '../../../http/message.ts'
 import { json } from '../../../http/respond.ts'
-import { batchRoute } from '../../batch-route.ts'
 import { optional } from '../../fields.ts'
 import { parse } from '../../parse.ts'
+import { storageRoute } from '../../storage-route.ts'
 import { formatIssue } from '../errors.ts'
 import { parsePage, toList } from '../page.ts'
 import { openaiBatches } from './api.ts'
 
 /** `POST /v1/batches` */
-export const createBatch = batchRoute(async ({ request, llm }) => {
+export const createBatch = storageRoute(async ({ request, llm }) => {
   const body = parse(BatchRequest, await request.json(), formatIssue)
   const { input_file_id: fileId, endpoint, metadata } = body
   const file = await llm.batches.files.get(fileId).catch((cause: unknown) => {
@@ -25,19 +25,19 @@ export const createBatch = batchRoute(async ({ request, llm }) => {
 })
 
 /** `GET /v1/batches`: one page, newest first. */
-export const listBatches = batchRoute(async ({ request, llm }) => {
+export const listBatches = storageRoute(async ({ request, llm }) => {
   const { limit = 20, after } = parsePage(request, 100)
   const { batches, hasMore } = await llm.batches.list({ format: 'openai', limit, after })
   return json(toList(batches.map(toBatchObject), hasMore))
 })
 
 /** `GET /v1/batches/{id}` */
-export const retrieveBatch = batchRoute(async ({ request, llm }) =>
+export const retrieveBatch = storageRoute(async ({ request, llm }) =>
   json(toBatchObject(await llm.batches.get(idOf(request)))),
 )
 
 /** `POST /v1/batches/{id}/cancel` */
-export const cancelBatch = batchRoute(async ({ request, llm }) =>
+export const cancelBatch = storageRoute(async ({ request, llm }) =>
   json(toBatchObject(await llm.batches.cancel(idOf(request)))),
 )
 

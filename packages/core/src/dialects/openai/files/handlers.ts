@@ -3,15 +3,15 @@ import { z } from 'zod'
 import type { StoredFile } from '../../../batches/files/file.ts'
 import { json } from '../../../http/respond.ts'
 import { attachment } from '../../../http/streams.ts'
-import { batchRoute } from '../../batch-route.ts'
 import { integerFrom, optional } from '../../fields.ts'
 import { parse } from '../../parse.ts'
+import { storageRoute } from '../../storage-route.ts'
 import { formatIssue } from '../errors.ts'
 import { parsePage, toList } from '../page.ts'
 import { readUpload } from './upload.ts'
 
 /** `POST /v1/files`: a form with the fields `file` and `purpose`, in any order. */
-export const createFile = batchRoute(async ({ request, llm }) => {
+export const createFile = storageRoute(async ({ request, llm }) => {
   const file = await readUpload(request, ({ filename, content, whenComplete }) =>
     llm.batches.files.create(async () => toNewFile(filename, await whenComplete), content),
   )
@@ -19,7 +19,7 @@ export const createFile = batchRoute(async ({ request, llm }) => {
 })
 
 /** `GET /v1/files` */
-export const listFiles = batchRoute(async ({ request, llm }) => {
+export const listFiles = storageRoute(async ({ request, llm }) => {
   const { limit = maxFiles, after } = parsePage(request, maxFiles)
   const { order, purpose } = parse(
     z.object({ order: optional(z.enum(['asc', 'desc'])), purpose: optional(z.string()) }),
@@ -34,19 +34,19 @@ export const listFiles = batchRoute(async ({ request, llm }) => {
 })
 
 /** `GET /v1/files/{id}` */
-export const retrieveFile = batchRoute(async ({ request, llm }) =>
+export const retrieveFile = storageRoute(async ({ request, llm }) =>
   json(toFileObject(await llm.batches.files.get(request.params.id ?? ''))),
 )
 
 /** `DELETE /v1/files/{id}` */
-export const deleteFile = batchRoute(async ({ request, llm }) => {
+export const deleteFile = storageRoute(async ({ request, llm }) => {
   const { id = '' } = request.params
   await llm.batches.files.delete(id)
   return json({ id, object: 'file', deleted: true })
 })
 
 /** `GET /v1/files/{id}/content`. A browser does not show it: the bytes are those of the uploader. */
-export const fileContent = batchRoute(async ({ request, llm, onError }) => {
+export const fileContent = storageRoute(async ({ request, llm, onError }) => {
   const { id = '' } = request.params
   const { filename } = await llm.batches.files.get(id)
   return attachment(await llm.batches.files.read(id), filename, { onError })

@@ -6,7 +6,7 @@ import { readEvents } from '../../../testing/read-events.ts'
 import { ResponseEvents } from './events.ts'
 
 const usage = { inputTokens: 10, reusedTokens: 4, ...uncached, outputTokens: 3 }
-const body = { model: 'team/tiny', input: 'Hi' }
+const body = { model: 'team/tiny', input: [] }
 
 function generationOf(said: readonly GenerateEvent[]): Generation {
   async function* events(): AsyncGenerator<GenerateEvent> {

@@ -12,16 +12,23 @@ import { ResponseOutput, type ResponseStreamEvent } from './output.ts'
 import { toHead } from './render.ts'
 import type { ResponsesRequest } from './schema.ts'
 
+export type ResponseObject = ReturnType<typeof toHead>
+/** Stores a response object. Returns whether it is stored. */
+export type SaveResponse = (response: ResponseObject) => Promise<boolean>
+
 export class ResponseEvents {
   readonly #generation: Generation
-  readonly #head: ReturnType<typeof toHead>
+  readonly #head: ResponseObject
   readonly #output: ResponseOutput
+  readonly #save: SaveResponse | undefined
   #reasoningTokens = 0
   #sequence = 0
 
-  constructor(generation: Generation, body: ResponsesRequest) {
+  /** @param save called before the last event is sent. Undefined if the response is not stored */
+  constructor(generation: Generation, body: ResponsesRequest, save?: SaveResponse) {
     this.#generation = generation
-    this.#head = toHead(generation, body)
+    this.#head = toHead(generation, body, save !== undefined)
+    this.#save = save
     this.#output = new ResponseOutput({
       id: generation.id,
       hasSummary: body.reasoning?.summary !== undefined,
@@ -33,48 +40,57 @@ export class ResponseEvents {
     // These events are sent before the model starts, since clients expect them even if the model fails.
     yield this.#toFrame(this.#createEvent('created', this.#createResponse('in_progress')))
     yield this.#toFrame(this.#createEvent('in_progress', this.#createResponse('in_progress')))
-    for await (const event of this.#generation)
+    for await (const event of this.#generation) {
       for (const responseEvent of this.#toEvents(event)) yield this.#toFrame(responseEvent)
+      if (event.type === 'end') yield this.#toFrame(await this.#finish(event))
+    }
   }
 
   /** Collects the complete response. Throws an `AbortError` if the generation was cancelled. */
   async collect(): Promise<unknown> {
     let last: ResponseStreamEvent | undefined
-    for await (const event of this.#generation)
-      for (const responseEvent of this.#toEvents(event)) last = responseEvent
-    if (!last?.response) throw answerCancelled()
+    for await (const event of this.#generation) {
+      Array.from(this.#toEvents(event))
+      if (event.type === 'end') last = await this.#finish(event)
+    }
+    if (!last) throw answerCancelled()
     return last.response
   }
 
   /** Last frame of a failed response, with the output so far. */
   fail(error: LlmError): string {
     Array.from(this.#output.end(true))
-    return this.#toFrame(
-      this.#createEvent('failed', this.#createResponse('failed', { error: toResponseError(error) })),
-    )
+    const response = this.#createResponse('failed', { error: toResponseError(error) })
+    // Calls that the app ends must leave nothing behind: their API key or tenant is deleted.
+    const isEnded = error.code === 'authentication' || error.code === 'permission'
+    if (!isEnded) void this.#save?.(response)
+    return this.#toFrame(this.#createEvent('failed', response))
   }
 
   *#toEvents(event: GenerateEvent): Generator<ResponseStreamEvent> {
     if (event.type === 'start' || event.type === 'prompt') return
-    if (event.type !== 'end') {
-      if (event.type === 'reasoning') this.#reasoningTokens += event.tokens
-      yield* this.#output.push(event)
+    if (event.type === 'end') {
+      yield* this.#output.end(isCut(event))
       return
     }
-    const isCut = event.finishReason === 'length' || event.finishReason === 'context'
-    yield* this.#output.end(isCut)
-    const usage = toUsage(event.usage, this.#reasoningTokens)
-    // An incomplete tool call has been sent already, and must not look complete.
-    if (isCut || this.#output.isIncomplete) {
-      const details = { incomplete_details: { reason: 'max_output_tokens' } }
-      yield this.#createEvent('incomplete', this.#createResponse('incomplete', { ...details, usage }))
-    } else {
-      const completed_at = Math.floor(Date.now() / 1000)
-      yield this.#createEvent('completed', this.#createResponse('completed', { completed_at, usage }))
-    }
+    if (event.type === 'reasoning') this.#reasoningTokens += event.tokens
+    yield* this.#output.push(event)
   }
 
-  #createResponse(status: string, fields: object = {}): object {
+  /** Stores the response, and returns the last event. */
+  async #finish(event: FinalEvent): Promise<ResponseStreamEvent> {
+    const usage = toUsage(event.usage, this.#reasoningTokens)
+    // An incomplete tool call has been sent already, and must not look complete.
+    const [status, fields] =
+      isCut(event) || this.#output.isIncomplete
+        ? ['incomplete', { incomplete_details: { reason: 'max_output_tokens' } }]
+        : ['completed', { completed_at: Math.floor(Date.now() / 1000) }]
+    const response = this.#createResponse(status, { ...fields, usage })
+    const store = (await this.#save?.(response)) ?? false
+    return this.#createEvent(status, { ...response, store })
+  }
+
+  #createResponse(status: string, fields: object = {}): ResponseObject {
     return { ...this.#head, status, output: this.#output.items, ...fields }
   }
 
@@ -87,6 +103,12 @@ export class ResponseEvents {
     return eventFrame(type, JSON.stringify({ type, sequence_number: this.#sequence++, ...fields }))
   }
 }
+
+type FinalEvent = Extract<GenerateEvent, { type: 'end' }>
+
+/** Whether a limit has ended the answer. */
+const isCut = ({ finishReason }: FinalEvent): boolean =>
+  finishReason === 'length' || finishReason === 'context'
 
 const toUsage = ({ inputTokens, reusedTokens, outputTokens }: TokenUsage, reasoningTokens: number) => ({
   input_tokens: inputTokens,

@@ -1,28 +1,31 @@
-/** OpenAI's Responses API, without stored responses. */
-import { LlmError } from '../../../errors.ts'
+/** OpenAI's Responses API: creates responses and counts their input. */
+import type { LlmError } from '../../../errors.ts'
 import { json } from '../../../http/respond.ts'
 import { sse } from '../../../http/streams.ts'
-import type { Handler, ModelHandler } from '../../dialect.ts'
-import { truncateForError } from '../../fields.ts'
+import { isRecord } from '../../../util/is-record.ts'
+import type { ModelCall, ModelHandler } from '../../dialect.ts'
 import { parse } from '../../parse.ts'
 import { withReuseHeader } from '../../reuse-header.ts'
 import { formatIssue } from '../errors.ts'
 import { endUserOf } from '../translate.ts'
 import { ResponseEvents } from './events.ts'
+import { loadItems } from './request-items.ts'
+import { createSaver } from './save-response.ts'
 import { ResponsesRequest } from './schema.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
-export const createResponse: ModelHandler = async ({ request, llm, onError }) => {
-  const body = parse(ResponsesRequest, await request.json(), formatIssue)
+export const createResponse: ModelHandler = async (call) => {
+  const { request, llm, onError } = call
+  const { body, sent, items } = await read(call)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body), {
+  const generation = await llm.generate(toGenerateRequest(body, items), {
     signal: request.signal,
     stream,
     endUser: endUserOf(body),
   })
 
-  const response = new ResponseEvents(generation, body)
+  const response = new ResponseEvents(generation, body, createSaver(call, { generation, body, sent }))
   const handleError = (error: LlmError): string => {
     onError(error)
     return response.fail(error)
@@ -32,15 +35,17 @@ export const createResponse: ModelHandler = async ({ request, llm, onError }) =>
 }
 
 /** `POST /v1/responses/input_tokens` */
-export const countInputTokens: ModelHandler = async ({ request, llm }) => {
-  const body = parse(ResponsesRequest, await request.json(), formatIssue)
-  const count = await llm.countTokens(toGenerateRequest(body), { signal: request.signal })
+export const countInputTokens: ModelHandler = async (call) => {
+  const { body, items } = await read(call)
+  const count = await call.llm.countTokens(toGenerateRequest(body, items), { signal: call.request.signal })
 
   return json({ object: 'response.input_tokens', input_tokens: count })
 }
 
-/** Handles all routes of stored responses, since this server stores none. */
-export const rejectStoredResponse: Handler = async ({ request: { params } }) => {
-  const id = truncateForError(params.id ?? '')
-  throw new LlmError('not_found', `Response with id '${id}' not found: this server does not store responses.`)
+/** Reads a request. `sent` is its field `input` as the client sent it. */
+async function read(call: ModelCall) {
+  const given = await call.request.json()
+  const body = parse(ResponsesRequest, given, formatIssue)
+  const sent = isRecord(given) ? given.input : undefined
+  return { body, sent, items: await loadItems(body, sent, call) }
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type * as neutral from '../../../engine/request.ts'
 import { limits } from '../../../engine/request-limits.ts'
-import { invalidRequest } from '../../../errors.ts'
+import { invalidRequest, type LlmError } from '../../../errors.ts'
 import { optional, truncateForError } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { contentOf, toCall, toParts } from '../messages.ts'
@@ -15,54 +15,55 @@ const Content = contentOf(
 const texts = (type: string) =>
   optional(list(z.object({ type: z.literal(type), text: z.string() }), { max: limits.parts }))
 
-/** Reference to a stored item, which clients send unless they set `store: false`. */
-const ItemReference = z
-  .object({ type: z.literal('item_reference'), id: z.string() })
-  .refine(() => false, {
-    path: ['id'],
-    error: "this server stores no items: send the item itself, as clients do with 'store': false.",
-  })
-  .transform((): never => z.NEVER)
+const itemSchemas = [
+  z.object({
+    type: z.literal('message'),
+    role: z.enum(['user', 'assistant', 'system', 'developer'], {
+      error: "expected 'user', 'assistant', 'system' or 'developer'.",
+    }),
+    content: Content,
+  }),
+  z.object({
+    type: z.literal('function_call'),
+    call_id: z.string().min(1),
+    name: z.string().min(1).max(limits.toolNameLength),
+    arguments: z.string(),
+  }),
+  z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: Content }),
+  z.object({
+    type: z.literal('reasoning'),
+    summary: texts('summary_text'),
+    content: texts('reasoning_text'),
+    encrypted_content: optional(z.string()),
+  }),
+] as const
+const itemError = {
+  error: "expected an item of the type 'message', 'function_call', 'function_call_output' or 'reasoning'.",
+}
 
-const InputItem = z.preprocess(
+const Item = z.preprocess(withType, z.discriminatedUnion('type', [...itemSchemas], itemError))
+export type Item = z.output<typeof Item>
+
+/** Reference to a stored item, which clients send unless they set `store: false`. */
+const ItemReference = z.object({ type: z.literal('item_reference'), id: z.string() })
+export const InputItem = z.preprocess(
   withType,
-  z.discriminatedUnion(
-    'type',
-    [
-      z.object({
-        type: z.literal('message'),
-        role: z.enum(['user', 'assistant', 'system', 'developer'], {
-          error: "expected 'user', 'assistant', 'system' or 'developer'.",
-        }),
-        content: Content,
-      }),
-      z.object({
-        type: z.literal('function_call'),
-        call_id: z.string().min(1),
-        name: z.string().min(1).max(limits.toolNameLength),
-        arguments: z.string(),
-      }),
-      z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: Content }),
-      z.object({
-        type: z.literal('reasoning'),
-        summary: texts('summary_text'),
-        content: texts('reasoning_text'),
-        encrypted_content: optional(z.string()),
-      }),
-      ItemReference,
-    ],
-    {
-      error:
-        "expected an item of the type 'message', 'function_call', 'function_call_output' or 'reasoning'.",
-    },
-  ),
+  z.discriminatedUnion('type', [...itemSchemas, ItemReference], itemError),
 )
 type InputItem = z.output<typeof InputItem>
 
-export const Items = list(InputItem, { min: 1, max: limits.messages })
+/** Stored items. */
+export const Items = list(Item, { max: limits.messages })
+export const InputItems = list(InputItem, { max: limits.messages })
+
+/** Items of an input that is one text. */
+export const toTextItems = (text: string): InputItem[] =>
+  text === '' ? [] : [{ type: 'message', role: 'user', content: text }]
+
+export const isItem = (item: InputItem): item is Item => item.type !== 'item_reference'
 
 /** Adds the type, which clients may omit if other fields imply it. */
-function withType(item: unknown): unknown {
+export function withType(item: unknown): unknown {
   if (typeof item !== 'object' || item === null) return item
   const { type, role, id } = item as Readonly<Record<string, unknown>>
   if (type !== undefined && type !== null) return item
@@ -70,12 +71,16 @@ function withType(item: unknown): unknown {
   return id === undefined ? item : { ...item, type: 'item_reference' }
 }
 
-/** Throws `invalid_request` for a tool result without its call, and for a tool call without a result. */
-export function toMessages(input: string | readonly InputItem[]): readonly neutral.Message[] {
-  if (typeof input === 'string') return [{ role: 'user', content: toParts(input) }]
-  checkResults(input)
+/**
+ * Throws `invalid_request` for a tool result without its call, and for a tool call without a result.
+ *
+ * @param history items before those of the request
+ */
+export function toMessages(history: readonly Item[], input: readonly Item[]): readonly neutral.Message[] {
+  const items = [...history, ...input]
+  checkResults(items, history.length)
   const messages: { role: string; content: neutral.Part[] }[] = []
-  for (const item of input) {
+  for (const item of items) {
     const { role, content } = toMessage(item)
     const last = messages.at(-1)
     // All consecutive items of the assistant are one turn.
@@ -85,7 +90,7 @@ export function toMessages(input: string | readonly InputItem[]): readonly neutr
   return messages
 }
 
-function toMessage(item: InputItem): neutral.Message {
+function toMessage(item: Item): neutral.Message {
   switch (item.type) {
     case 'message':
       return { role: item.role === 'developer' ? 'system' : item.role, content: toParts(item.content) }
@@ -106,7 +111,7 @@ function toReasoningParts({
   content = [],
   encrypted_content: encrypted = '',
   summary = [],
-}: Extract<InputItem, { type: 'reasoning' }>): readonly neutral.Part[] {
+}: Extract<Item, { type: 'reasoning' }>): readonly neutral.Part[] {
   const text = joinTexts(content) || decodeReasoning(encrypted) || joinTexts(summary)
   return text ? [{ type: 'reasoning', text }] : []
 }
@@ -118,7 +123,11 @@ const joinTexts = (parts: readonly { readonly text: string }[]): string =>
  * Rejects tool calls without results and tool results without calls, like OpenAI. Chat templates would render
  * them wrongly, but without an error.
  */
-function checkResults(items: readonly InputItem[]): void {
+function checkResults(items: readonly Item[], historyLength: number): void {
+  const unmatched = (what: string, id: string, index: number): LlmError =>
+    invalidRequest(`${what} ${truncateForError(id)}.`, {
+      param: index < historyLength ? 'input' : `input[${index - historyLength}].call_id`,
+    })
   const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {
     if (item.type === 'function_call') pending.set(item.call_id, index)
@@ -127,6 +136,3 @@ function checkResults(items: readonly InputItem[]): void {
   }
   for (const [id, index] of pending) throw unmatched('No tool output found for function call', id, index)
 }
-
-const unmatched = (what: string, id: string, index: number) =>
-  invalidRequest(`${what} ${truncateForError(id)}.`, { param: `input[${index}].call_id` })

@@ -5,6 +5,7 @@
 import type { ContentEvent, SampledToken } from '../../../engine/events.ts'
 import { tryParseJson } from '../../../util/try-parse-json.ts'
 import { toTokenLogprob } from '../render.ts'
+import { toOutputItemId } from './item-ids.ts'
 import { encodeReasoning } from './opaque-reasoning.ts'
 
 /** An event without its sequence number. */
@@ -60,7 +61,12 @@ export class ResponseOutput {
   *push(event: ContentEvent): Generator<ResponseStreamEvent> {
     if (event.type === 'tool-call') {
       const call = { call_id: event.id, name: event.name, arguments: '' }
-      yield* this.#add({ id: this.#newId('fc'), type: 'function_call', status: 'in_progress', ...call })
+      yield* this.#add({
+        id: this.#newId('function_call'),
+        type: 'function_call',
+        status: 'in_progress',
+        ...call,
+      })
     } else if (event.type === 'tool-arguments') {
       this.#text += event.json
       yield { type: 'response.function_call_arguments.delta', ...this.#position(), delta: event.json }
@@ -87,8 +93,8 @@ export class ResponseOutput {
     if (this.#isOpen && this.items.at(-1)?.type === type) return
     const item = { type, status: 'in_progress' } as const
     if (type === 'message')
-      yield* this.#add({ id: this.#newId('msg'), ...item, role: 'assistant', content: [] })
-    else yield* this.#add({ id: this.#newId('rs'), ...item, summary: [], content: [] })
+      yield* this.#add({ id: this.#newId(type), ...item, role: 'assistant', content: [] })
+    else yield* this.#add({ id: this.#newId(type), ...item, summary: [], content: [] })
     for (const kind of this.#textKinds())
       yield {
         type: `response.${textKinds[kind].part}.added`,
@@ -173,7 +179,7 @@ export class ResponseOutput {
     return { item_id: this.items.at(-1)?.id, output_index: this.items.length - 1, ...index }
   }
 
-  #newId(prefix: string): string {
-    return `${prefix}_${this.#options.id}_${this.items.length}`
+  #newId(type: OutputItem['type']): string {
+    return toOutputItemId(type, this.#options.id, this.items.length)
   }
 }

@@ -3,8 +3,12 @@ import type { Generation } from '../../../calls/generation.ts'
 import type { ResponsesRequest } from './schema.ts'
 import { renderTools } from './tools.ts'
 
-/** Creates a response object without output. Its fields have the order of the API reference. */
-export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) => ({
+/**
+ * Creates a response object without output. Its fields have the order of the API reference.
+ *
+ * @param isStored whether the response is stored when it is complete
+ */
+export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest, isStored: boolean) => ({
   id: `resp_${id}`,
   object: 'response',
   created_at: Math.floor(createdAt.getTime() / 1000),
@@ -17,15 +21,15 @@ export const toHead = ({ id, createdAt }: Generation, body: ResponsesRequest) =>
   max_output_tokens: body.max_output_tokens ?? null,
   max_tool_calls: body.max_tool_calls ?? null,
   model: body.model,
-  output: [] as readonly object[],
+  output: [] as readonly { readonly id: string }[],
   parallel_tool_calls: body.parallel_tool_calls ?? true,
-  previous_response_id: null,
+  previous_response_id: body.previous_response_id ?? null,
+  ...(body.conversation && { conversation: { id: body.conversation.id } }),
   presence_penalty: body.presence_penalty ?? 0,
   frequency_penalty: body.frequency_penalty ?? 0,
   reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
   service_tier: 'default',
-  // This server stores no responses, even if the request asks for it.
-  store: false,
+  store: isStored,
   temperature: body.temperature ?? 1,
   text: { verbosity: 'medium', ...body.text, format: body.text?.format ?? { type: 'text' } },
   tool_choice: body.tool_choice ?? 'auto',

@@ -3,11 +3,12 @@ import type { GenerateRequest } from '../../../engine/request.ts'
 import { toFormat } from '../formats.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
+import type { RequestItems } from './request-items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
 import { toTools } from './tools.ts'
 
 /** Throws the errors of `toMessages` and `toTools`. */
-export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
+export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): GenerateRequest {
   const { instructions, max_output_tokens: maxTokens } = body
   const thinking = {
     reasoning_effort: body.reasoning?.effort,
@@ -20,7 +21,7 @@ export function toGenerateRequest(body: ResponsesRequest): GenerateRequest {
     ...toCommon(body),
     input: {
       kind: 'chat',
-      messages: [...(instructions ? [system] : []), ...toMessages(body.input)],
+      messages: [...(instructions ? [system] : []), ...toMessages(items.history, items.input)],
       ...tools,
       ...toTemplateOptions(thinking),
     },
