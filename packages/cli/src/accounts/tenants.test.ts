@@ -32,7 +32,17 @@ test('deletes a tenant, prints what was deleted, and leaves other tenants', asyn
   expect(JSON.parse(again.stdout)).toEqual({
     tenant: 'left',
     revokedKeys: 0,
-    deleted: { batches: 0, files: 0, calls: 0, anonymizedSums: 0, spending: 0, keys: 0, limitRequests: 0 },
+    deleted: {
+      batches: 0,
+      files: 0,
+      responses: 0,
+      conversations: 0,
+      calls: 0,
+      anonymizedSums: 0,
+      spending: 0,
+      keys: 0,
+      limitRequests: 0,
+    },
   })
   expect((await llm.keys.list()).map(({ name }) => name)).toEqual(['of stays'])
 })

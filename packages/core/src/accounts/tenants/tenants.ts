@@ -23,7 +23,10 @@ export interface DeletedTenant {
   readonly endedCalls: number
   /** Prompt states in model processes of this app. Other apps delete theirs within 10 s. */
   readonly promptStates: number
-  /** Entries in stores, by name: `keys`, `limitRequests`, `calls`, `usageSums` or `anonymizedSums`, `spending`. */
+  /**
+   * Entries in stores, by name: `batches`, `files`, `responses`, `conversations`, `keys`, `limitRequests`, `calls`,
+   * `usageSums` or `anonymizedSums`, `spending`.
+   */
   readonly deleted: DeletedCounts
 }
 
