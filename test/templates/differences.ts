@@ -83,18 +83,15 @@ export const differences: readonly Difference[] = [
     differs: ({ reasoning }) => reasoning === undefined,
   },
   {
-    why: 'The tools and calls are described in words, because there is no parser for the format of the template.',
-    templates: ['HuggingFaceTB-SmolLM3', 'llama-cpp-rwkv', 'tencent'],
-    differs: usesTools,
-  },
-  {
     why: 'The template does not list the tools, so Modelmount describes them in words. llama.cpp leaves them out, or writes calls in a format that the prompt does not explain.',
     templates: [
       'CohereForAI-c4ai-command-r-plus',
+      'HuggingFaceTB-SmolLM3',
       'deepseek-ai-DeepSeek-R1',
       'deepseek-ai-DeepSeek-V3.1',
       'fireworks',
       'google-gemma-2',
+      'llama-cpp-rwkv',
       'microsoft-Phi',
     ],
     differs: usesTools,
@@ -145,23 +142,13 @@ export const differences: readonly Difference[] = [
     differs: pythonBooleans,
   },
   {
-    why: 'The template has typed parts for reasoning, and Modelmount passes only text.',
-    templates: ['mistralai-Ministral'],
-    differs: hasReasoning,
-  },
-  {
     why: 'llama.cpp passes parts for reasoning, which the template does not support, and so loses the text, too.',
     templates: ['unsloth-mistral'],
     differs: (request) => hasReasoning(request) && request.name !== 'a call after reasoning',
   },
   {
-    why: 'The older format of Gemma 4 has results in `tool_responses`.',
+    why: 'The older template of Gemma 4 has one text for calls, results and answer. llama.cpp drops the text before the calls.',
     templates: ['google-gemma-4-31B-it-interleaved'],
-    differs: hasCalls,
-  },
-  {
-    why: 'llama.cpp trims texts for this model.',
-    templates: ['StepFun'],
-    differs: named('white space and other scripts'),
+    differs: named('a call with text, and its answer'),
   },
 ]

@@ -8,6 +8,7 @@ import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
 import { createNeutralizer } from './neutralize.ts'
 import { listRoleFallbacks } from './role-fallbacks.ts'
+import { adaptMessages } from './special-messages.ts'
 import {
   toDateVariables,
   toDefaultReasoning,
@@ -84,7 +85,10 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
         ...variables,
         ...(reasoning !== undefined && toReasoningSwitch(source, reasoning, variables)),
         ...conversation,
-        messages: isOpen ? appendEndMark(conversation.messages) : conversation.messages,
+        messages: adaptMessages(
+          isOpen ? appendEndMark(conversation.messages) : conversation.messages,
+          source,
+        ),
         add_generation_prompt: !isOpen,
         bos_token: bosToken,
         eos_token: eosToken,

@@ -72,6 +72,8 @@ test.each([
   ['[THINK]', '[/THINK]'],
   ['<|channel>thought', '<channel|>'],
   ['<|START_THINKING|>', '<|END_THINKING|>'],
+  ['<mm:think>', '</mm:think>'],
+  ['<|inner_prefix|>', '<|inner_suffix|>'],
   ['Here is my thought process:', 'Here is my response:'],
 ])('the template determines the tags %s and %s', (open, close) => {
   const answer = `${open}\n2 and 3.\n${close}\n5 ${close}`
@@ -80,6 +82,12 @@ test.each([
 
   expect(result).toEqual({ reasoning: '2 and 3.', text: `5 ${close}` })
   expect(split([answer])).toEqual({ reasoning: '', text: answer })
+})
+
+test('the template of Hunyuan 3 determines tags with a suffix', () => {
+  const result = split(['<think:opensource>a</think:opensource>b'], '', "'</think{}>'.format(suffix)")
+
+  expect(result).toEqual({ reasoning: 'a', text: 'b' })
 })
 
 test('Granite’s answer tags are dropped', () => {

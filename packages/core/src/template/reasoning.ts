@@ -5,6 +5,8 @@ import type { OutputBuilder, OutputParser } from './output-part.ts'
 export interface ReasoningTags {
   readonly open: string
   readonly close: string
+  /** Text in the templates of the family. @default `close` */
+  readonly sign?: string
 }
 
 /**
@@ -23,6 +25,8 @@ const familyTags: readonly ReasoningTags[] = [
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
   // MiniMax-M3.
   { open: '<mm:think>', close: '</mm:think>' },
+  // Hunyuan 3. Its template adds the suffix.
+  { open: '<think:opensource>', close: '</think:opensource>', sign: '</think{}>' },
   // Apertus.
   { open: '<|inner_prefix|>', close: '<|inner_suffix|>' },
   // Granite 3.2.
@@ -35,13 +39,16 @@ const answerTags: ReasoningTags = { open: '<response>', close: '</response>' }
 /** Whether a model has tags besides the common tags, which every tokenizer treats as text. */
 export const hasOwnTags = (template: string, templateTags?: ReasoningTags): boolean =>
   (templateTags && templateTags.open !== commonTags.open) ||
-  familyTags.some(({ close }) => template.includes(close))
+  familyTags.some((tags) => isSignedIn(template, tags))
+
+const isSignedIn = (template: string, { close, sign = close }: ReasoningTags): boolean =>
+  template.includes(sign)
 
 /** @param templateTags reasoning tags that occur in a Go template */
 const listTags = (template: string, templateTags: ReasoningTags | undefined): readonly ReasoningTags[] => [
   ...(templateTags ? [templateTags] : []),
   commonTags,
-  ...familyTags.filter(({ close }) => template.includes(close)),
+  ...familyTags.filter((tags) => isSignedIn(template, tags)),
 ]
 
 interface ReasoningBlock extends ReasoningTags {
@@ -60,14 +67,12 @@ export function detectReasoningBlock(
   templateTags?: ReasoningTags,
 ): ReasoningBlock | undefined {
   const end = prompt.trimEnd()
-  const open = listTags(template, templateTags).find(({ open }) => end.endsWith(open))
-  if (open) return { ...open, isOpen: true }
-  if (!reasoning) return undefined
-  const tags =
-    templateTags ??
-    listTags(template, templateTags).find(({ close }) => template.includes(close)) ??
-    commonTags
-  return { ...tags, isOpen: false }
+  const known = listTags(template, templateTags)
+  const opened = known.find(({ open }) => end.endsWith(open))
+  if (!opened && !reasoning) return undefined
+  const { open, close } =
+    opened ?? templateTags ?? known.find((tags) => isSignedIn(template, tags)) ?? commonTags
+  return { open, close, isOpen: opened !== undefined }
 }
 
 /**

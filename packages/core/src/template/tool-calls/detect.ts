@@ -41,7 +41,7 @@ const familySignatures: readonly (readonly [ToolCallFamily, ...RegExp[]])[] = [
   ['functionary', />>>\$\{recipient\}|>>>all/],
   ['qwen-coder', /<function=/, /<parameter=/],
   ['functionary', /<function=/],
-  ['glm', /<arg_key>/],
+  ['glm', /<arg_key(?:\{\})?>/],
   ['granite', /<\|tool_call\|>|<\|start_of_role\|>/],
   ['hermes', /<tool_calls?>|<TOOLCALL>|<\|START_ACTION\|>/],
   ['llama3', /<\|start_header_id\|>/],
