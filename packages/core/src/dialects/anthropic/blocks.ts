@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { limits } from '../../engine/request-limits.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
-import { JsonObject, optional, truncateForError } from '../fields.ts'
+import { JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { breakpoint, type Cacheable, noBreakpoint } from './breakpoints.ts'
 
@@ -69,12 +69,20 @@ const contentOf = <Block extends z.ZodType>(block: Block) =>
 
 const TextBlock = Tagged.superRefine(allowTypes(['text'])).pipe(Text)
 
+/** No model here cites its sources. Citations in the blocks of earlier answers are ignored. */
+const noCitations = unsupportedUnless(
+  z.looseObject({ enabled: optional(z.boolean()) }),
+  '`citations`',
+  ({ enabled }) => !enabled,
+)
+
 /** A text document. Other documents, such as PDF files, are rejected. */
 const Document = z
   .object({
     type: z.literal('document'),
     title: optional(z.string()),
     context: optional(z.string()),
+    citations: noCitations,
     source: Tagged.superRefine(allowTypes(['text', 'content'])).pipe(
       z.discriminatedUnion('type', [
         z.object({ type: z.literal('text'), data: z.string() }),
@@ -93,6 +101,7 @@ const SearchResult = z
     source: z.string(),
     title: z.string(),
     content: list(TextBlock, { max: limits.parts }),
+    citations: noCitations,
     ...breakpoint,
   })
   .transform(({ source, title, content, cache_control }) => ({

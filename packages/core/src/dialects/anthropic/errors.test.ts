@@ -23,6 +23,7 @@ test.each<[LlmErrorCode, number, string]>([
   ['too_large', 413, 'request_too_large'],
   ['rate_limit', 429, 'rate_limit_error'],
   ['overloaded', 529, 'overloaded_error'],
+  ['unavailable', 503, 'api_error'],
   ['upstream', 500, 'api_error'],
   ['invalid_output', 500, 'api_error'],
   ['internal', 500, 'api_error'],
