@@ -70,6 +70,7 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /api/create',
     'POST /api/embed',
     'POST /api/embeddings',
+    'POST /api/event_logging/batch',
     'POST /api/generate',
     'POST /api/pull',
     'POST /api/push',
@@ -120,7 +121,8 @@ test.each<[DialectName, string[]]>([
       ...['POST /v1/messages', 'POST /v1/messages/count_tokens'],
       ...['POST /v1/messages/batches', 'GET /v1/messages/batches', 'GET /v1/messages/batches/:id'],
       ...['DELETE /v1/messages/batches/:id', 'POST /v1/messages/batches/:id/cancel'],
-      ...['GET /v1/messages/batches/:id/results', 'GET /v1/models', 'GET /v1/models/*model'],
+      ...['GET /v1/messages/batches/:id/results', 'POST /api/event_logging/batch'],
+      ...['GET /v1/models', 'GET /v1/models/*model'],
     ],
   ],
 ])('%s alone has its own routes', (name, paths) => {

@@ -208,11 +208,8 @@ const rejected: readonly (readonly [what: string, fields: object | string, messa
   ],
 ]
 
-const answered: readonly (readonly [
-  what: string,
-  fields: object,
-  headers?: Readonly<Record<string, string>>,
-])[] = [
+type Answered = [what: string, fields: object, headers?: Readonly<Record<string, string>>]
+const answered: readonly Answered[] = [
   ['`max_tokens` above any context', { max_tokens: 10_000_000 }],
   ['a temperature together with thinking', { thinking: { type: 'adaptive' }, temperature: 0.5 }],
   ['`temperature` together with `top_p`', { temperature: 0.5, top_p: 0.9 }],
@@ -284,7 +281,7 @@ test.each(rejected)('%s is a 400', async (_what, fields, message) => {
   ])
 })
 
-test.each(answered)(
+test.each<Answered>(answered)(
   '%s is answered',
   async (_what, fields, headers = { 'anthropic-version': '2023-06-01' }) => {
     const response = await fetch(`${url}/v1/messages`, {

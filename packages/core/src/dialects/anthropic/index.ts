@@ -1,4 +1,5 @@
 /** The Anthropic API. Reference: platform.claude.com/docs/en/api. */
+import { empty } from '../../http/respond.ts'
 import { defineDialect } from '../dialect.ts'
 import {
   batchResults,
@@ -32,6 +33,8 @@ export const anthropic = defineDialect({
     ['DELETE', '/v1/messages/batches/:id', deleteBatch],
     ['POST', '/v1/messages/batches/:id/cancel', cancelBatch],
     ['GET', '/v1/messages/batches/:id/results', batchResults],
+    // Telemetry of Claude Code, which is not kept.
+    ['POST', '/api/event_logging/batch', async () => empty(204)],
     ['GET', '/v1/models', listModels],
     ['GET', '/v1/models/*model', retrieveModel],
   ],
