@@ -90,11 +90,11 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       const app = express().use(llmRouter(llm)).delete('/api/tags', users)
 
       const theirs = await request(app).delete('/api/tags')
-      const nobodys = await request(app).delete('/v1/models/tiny')
+      const nobodys = await request(app).put('/v1/models/tiny')
 
       expect(theirs.body).toEqual(['ann'])
       expect(nobodys.status).toBe(404)
-      expect(nobodys.text).toContain('Cannot DELETE /v1/models/tiny')
+      expect(nobodys.text).toContain('Cannot PUT /v1/models/tiny')
     })
 
     test('with unknownRoutes: error, a wrong method gets a 405 that lists the allowed methods', async () => {
@@ -107,7 +107,7 @@ describe.each(expresses)('Express $version', ({ version, express, llmRouter }) =
       expect(chat.headers.allow).toBe('POST')
       expect(chat.body.error).toMatchObject({ type: 'invalid_request_error', code: 'method_not_supported' })
       expect(model.status).toBe(405)
-      expect(model.headers.allow).toBe('GET, HEAD')
+      expect(model.headers.allow).toBe('GET, HEAD, DELETE')
     })
 
     test('a path that cannot be percent-decoded falls through to the 404 of the app', async () => {

@@ -86,8 +86,10 @@ test('errors name the path below the prefixes', async () => {
   const home = await app.inject('/api/llm')
 
   expect(model.json().error.message).toBe('model "a/b" not found')
-  expect([method.statusCode, method.headers.allow]).toEqual([405, 'GET, HEAD'])
-  expect(method.json().error.message).toBe('PUT is not allowed on /v1/models/a/b. Allowed: GET, HEAD.')
+  expect([method.statusCode, method.headers.allow]).toEqual([405, 'GET, HEAD, DELETE'])
+  expect(method.json().error.message).toBe(
+    'PUT is not allowed on /v1/models/a/b. Allowed: GET, HEAD, DELETE.',
+  )
   expect([unknown.statusCode, unknown.json().error.message]).toEqual([404, 'Invalid URL (GET /v1/nope)'])
   expect(home.body).toBe('Ollama is running')
 })

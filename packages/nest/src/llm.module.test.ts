@@ -637,8 +637,10 @@ describe('paths', () => {
 
     const response = await request(server).put('/api/llm/v1/models/a/b').expect(405)
 
-    expect(response.headers.allow).toBe('GET, HEAD')
-    expect(response.body.error.message).toBe('PUT is not allowed on /v1/models/a/b. Allowed: GET, HEAD.')
+    expect(response.headers.allow).toBe('GET, HEAD, DELETE')
+    expect(response.body.error.message).toBe(
+      'PUT is not allowed on /v1/models/a/b. Allowed: GET, HEAD, DELETE.',
+    )
   })
 
   test.each([
