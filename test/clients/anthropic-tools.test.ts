@@ -202,8 +202,10 @@ describe.each([
     const { input_tokens } = await client.messages.countTokens(prompt)
     const { usage } = await client.messages.create({ ...question, messages, max_tokens: 1 })
     const bare = await client.messages.countTokens({ model: 'tiny', messages })
+    const beta = await client.beta.messages.countTokens(prompt as Anthropic.Beta.MessageCountTokensParams)
 
     expect(input_tokens).toBe(usage.input_tokens)
+    expect(beta.input_tokens).toBe(input_tokens)
     expect(bare.input_tokens).toBeLessThan(input_tokens)
   })
 
@@ -295,6 +297,28 @@ describe.each([
       { type: 'tool_use', input: { city: 'Paris' } },
       { type: 'tool_use', input: { city: 'Oslo' } },
     ])
+    const ids = whole.content.flatMap((block) => (block.type === 'tool_use' ? [block.id] : []))
+    expect(new Set(ids).size).toBe(2)
+  })
+
+  test('a call without arguments has an empty input, with and without streaming', async () => {
+    const { client } = await scripted([{ call: 'now' }])
+    const body = { ...greeting, tools: [{ name: 'now', input_schema: { type: 'object' as const } }] }
+
+    const whole = await client.messages.create(body)
+    const streamed = await client.messages.stream(body).finalMessage()
+
+    for (const message of [whole, streamed]) expect(callOf(message).input).toEqual({})
+  })
+
+  test('an empty answer is a message without content, with and without streaming', async () => {
+    const { client } = await scripted([])
+
+    const whole = await client.messages.create(greeting)
+    const streamed = await client.messages.stream(greeting).finalMessage()
+
+    for (const message of [whole, streamed])
+      expect(message).toMatchObject({ content: [], stop_reason: 'end_turn' })
   })
 
   test('the client parses an answer in a format', async () => {

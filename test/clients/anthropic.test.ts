@@ -14,6 +14,7 @@ const app = express()
     arrived.push(`${req.method} ${req.path}`)
     next()
   })
+  .use('/llm', llmRouter(llm))
   .use(llmRouter(llm))
 const server = await listen(app)
 const client = new Anthropic({ baseURL: server.url, apiKey: 'anything' })
@@ -50,13 +51,15 @@ test('a message has the content, the stop reason and a request id', async () => 
   expect(message._request_id).toMatch(/^req_.+/)
 })
 
-test('the base URL may end with a slash', async () => {
-  const slashed = new Anthropic({ baseURL: `${server.url}/`, apiKey: null, authToken: 'anything' })
+test('the base URL may have a prefix, and may end with a slash', async () => {
+  for (const path of ['/', '/llm', '/llm/']) {
+    const other = new Anthropic({ baseURL: server.url + path, apiKey: null, authToken: 'anything' })
 
-  const message = await slashed.messages.create({ ...greeting, max_tokens: 1 })
+    const message = await other.messages.create({ ...greeting, max_tokens: 1 })
 
-  expect(message.stop_reason).toBe('max_tokens')
-  expect(message.usage.output_tokens).toBe(1)
+    expect(message.stop_reason).toBe('max_tokens')
+    expect(message.usage.output_tokens).toBe(1)
+  }
 })
 
 test('the stream helper joins a stream to the same message as without streaming', async () => {

@@ -1,6 +1,7 @@
 /** OpenAI's own client with the built-in model: tool calls, structured output and prompt logprobs. */
 import { createLlm } from '@modelmount/core'
 import { llmRouter } from '@modelmount/express'
+import { Ajv } from 'ajv'
 import express from 'express'
 import OpenAI from 'openai'
 import { zodFunction, zodResponseFormat } from 'openai/helpers/zod'
@@ -42,6 +43,8 @@ test.each([
   const whole = (await client.chat.completions.create(question)).choices[0]
   const streamed = (await client.chat.completions.stream(question).finalChatCompletion()).choices[0]
 
+  const ids = [whole, streamed].map((choice) => choice?.message.tool_calls?.[0]?.id)
+  expect(new Set(ids).size).toBe(2)
   for (const choice of [whole, streamed]) {
     expect(choice?.finish_reason).toBe('tool_calls')
     expect(choice?.message.tool_calls).toHaveLength(1)
@@ -92,6 +95,34 @@ test('a response format constrains the output', async () => {
     })
     expect(Place.safeParse(choices[0]?.message.parsed).success).toBe(true)
   }
+})
+
+test('a response format may be recursive, and have alternatives and null', async () => {
+  const node = {
+    type: 'object',
+    properties: {
+      size: { anyOf: [{ const: 1 }, { const: 2 }] },
+      note: { type: ['boolean', 'null'] },
+      inner: { anyOf: [{ $ref: '#/$defs/node' }, { type: 'null' }] },
+    },
+    required: ['size', 'note', 'inner'],
+    additionalProperties: false,
+  }
+  const schema = { $ref: '#/$defs/node', $defs: { node } }
+  const isNode = new Ajv({ allowUnionTypes: true }).compile(schema)
+
+  const trees: unknown[] = []
+  for (const seed of [1, 2, 3, 4, 5, 6]) {
+    const { choices } = await client.chat.completions.create({
+      ...{ ...ask('Draw a tree.'), temperature: 2, max_tokens: 300, seed },
+      ...({ top_k: 0, min_p: 0 } as object),
+      response_format: { type: 'json_schema', json_schema: { name: 'tree', schema } },
+    })
+    const [choice] = choices
+    if (choice?.finish_reason === 'stop') trees.push(JSON.parse(choice.message.content ?? ''))
+  }
+  expect(trees.length).toBeGreaterThan(1)
+  expect(trees.every((tree) => isNode(tree))).toBe(true)
 })
 
 test('`echo` with `logprobs` scores a prompt, as evaluation harnesses need it', async () => {
@@ -155,17 +186,24 @@ test('`echo` with `logprobs` has the same scores in a stream', async () => {
 })
 
 test('an unsupported schema gets a 400 that names the keyword', async () => {
-  const schema = { type: 'object', properties: { a: { not: { type: 'string' } } } }
-  const format = { type: 'json_schema' as const, json_schema: { name: 'a', schema } }
+  const format = (schema: Record<string, unknown>) => ({
+    ...{ type: 'json_schema' as const, json_schema: { name: 'a', schema } },
+  })
+  const negated = format({ type: 'object', properties: { a: { not: { type: 'string' } } } })
+  const unknown = format({ type: 'nope' })
   const parameters = { type: 'object', properties: { a: { type: 'nope' } } }
 
-  for (const stream of [false, true]) {
-    const call = client.chat.completions.create({ ...ask('Hello'), response_format: format, stream })
-    await expect(call).rejects.toMatchObject({
-      status: 400,
-      param: expect.stringMatching(/^response_format\.json_schema\.schema.*not$/),
-    })
-  }
+  for (const stream of [false, true])
+    for (const [response_format, keyword] of [
+      [negated, 'not'],
+      [unknown, 'type'],
+    ] as const) {
+      const call = client.chat.completions.create({ ...ask('Hello'), response_format, stream })
+      await expect(call).rejects.toMatchObject({
+        status: 400,
+        param: expect.stringMatching(new RegExp(`^response_format\\.json_schema\\.schema.*${keyword}$`)),
+      })
+    }
   const call = client.chat.completions.create({
     ...ask('Hello'),
     tools: [{ type: 'function', function: { name: 'f', parameters } }],

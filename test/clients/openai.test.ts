@@ -114,14 +114,33 @@ test('an aborted stream does not delay the next call', async () => {
   expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
 
-test('a prompt in several parts has as many tokens as the joined text', async () => {
+test('a prompt that repeats or continues an earlier one reports the tokens that it reuses', async () => {
+  const ask = async (content: string) => {
+    const { usage } = await client.chat.completions.create({
+      ...{ model: 'tiny', messages: [{ role: 'user', content }], max_tokens: 1, temperature: 0 },
+    })
+    return { prompt: usage?.prompt_tokens, cached: usage?.prompt_tokens_details?.cached_tokens }
+  }
+  const notes = Array.from({ length: 20 }, (_, line) => `Note ${line}: see box ${line * 7}.`).join('\n')
+
+  const first = await ask(notes)
+  const again = await ask(notes)
+  const other = await ask(`${notes}\nWhere is the last box?`)
+
+  expect(again.prompt).toBe(first.prompt)
+  expect(again.cached).toBeGreaterThan(100)
+  expect(other.cached).toBeGreaterThan(100)
+  expect(other.cached).toBeLessThan(other.prompt ?? 0)
+})
+
+test('a prompt in several parts has as many tokens as the text that a line break joins', async () => {
   const ask = (content: OpenAI.ChatCompletionUserMessageParam['content']) =>
     client.chat.completions.create({ model: 'tiny', messages: [{ role: 'user', content }], max_tokens: 1 })
 
-  const whole = await ask('Tell me a story about a fox.')
+  const whole = await ask('Tell me a story.\nIt is about a fox.')
   const parts = await ask([
-    { type: 'text', text: 'Tell me a st' },
-    { type: 'text', text: 'ory about a fox.' },
+    { type: 'text', text: 'Tell me a story.' },
+    { type: 'text', text: 'It is about a fox.' },
   ])
 
   expect(parts.usage?.prompt_tokens).toBe(whole.usage?.prompt_tokens)

@@ -9,6 +9,7 @@ import { batches } from './anthropic-batches.ts'
 import { caching } from './anthropic-cache.ts'
 import {
   ask,
+  callOllama,
   expectAnthropicError,
   expectError,
   greeting,
@@ -21,6 +22,7 @@ import {
   textOf,
 } from './calls.ts'
 import { limitsOf } from './limits.ts'
+import { folderOf } from './ollama-calls.ts'
 import type { AnthropicRequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -183,6 +185,19 @@ export const checks = {
 
     expect(response.status).toBe(204)
     expect(response.headers.get('access-control-allow-headers')).toBe(wanted)
+  },
+
+  'anthropic:transport:probes': async (_serve, start) => {
+    const { url } = await start(scriptedEngine('Hello there.'), { keys: true })
+
+    const hello = await fetch(`${url}/api/hello`, { method: 'HEAD' })
+    const events = await fetch(`${url}/api/event_logging/batch`, { method: 'POST', body: '{"events":[]}' })
+
+    for (const response of [hello, events]) {
+      expect(response.status).toBe(404)
+      expect(response.headers.get('www-authenticate')).toBeNull()
+    }
+    expect(await hello.text()).toBe('')
   },
 
   'anthropic:errors:body-is-not-json': async (serve) => {
@@ -1195,13 +1210,21 @@ export const checks = {
   },
 
   'anthropic:models:retrieve': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
+    const given = { models: folderOf({}), scopes: ['inference', 'models'] } as const
+    const url = await serve(scriptedEngine('Hello there.'), given)
+    await callOllama(url, 'copy', { source: 'tiny', destination: 'team/copy:q4' })
 
-    for (const path of ['tiny', 'tiny:latest', 'tiny%3Alatest']) {
+    for (const [path, id] of [
+      ['tiny', 'tiny:latest'],
+      ['tiny:latest', 'tiny:latest'],
+      ['tiny%3Alatest', 'tiny:latest'],
+      ['team/copy:q4', 'team/copy:q4'],
+      ['team%2Fcopy%3Aq4', 'team/copy:q4'],
+    ]) {
       const response = await fetch(`${url}/v1/models/${path}`, { headers: version })
 
       expect(response.status).toBe(200)
-      expect(await response.json()).toMatchObject({ type: 'model', id: 'tiny:latest' })
+      expect(await response.json()).toMatchObject({ type: 'model', id })
     }
   },
 

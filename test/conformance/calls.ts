@@ -111,7 +111,7 @@ export const promptOf = ({ input }: GenerateRequest) =>
 /** Calls Ollama's API. Sends an object as JSON, and a string or bytes unchanged. */
 export const callOllama = (
   url: string,
-  path: 'chat' | 'generate' | 'show' | 'embed' | 'embeddings',
+  path: 'chat' | 'generate' | 'show' | 'embed' | 'embeddings' | 'copy',
   body: string | Uint8Array<ArrayBuffer> | object,
   headers = {},
   signal: AbortSignal | null = null,

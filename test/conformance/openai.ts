@@ -6,6 +6,7 @@ import { readEvents, scriptedEngine } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
 import {
+  callOllama,
   chat,
   chunksOf,
   completionOf,
@@ -21,6 +22,7 @@ import {
   soon,
 } from './calls.ts'
 import { limitsOf } from './limits.ts'
+import { folderOf } from './ollama-calls.ts'
 import { batches } from './openai-batches.ts'
 import { files } from './openai-files.ts'
 import { output } from './openai-output.ts'
@@ -785,12 +787,16 @@ export const checks = {
   },
 
   'openai:models:retrieve': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
+    const given = { models: folderOf({}), scopes: ['inference', 'models'] } as const
+    const url = await serve(scriptedEngine('Hello there.'), given)
+    await callOllama(url, 'copy', { source: 'tiny', destination: 'team/copy:q4' })
 
     for (const [path, id] of [
       ['tiny', 'tiny'],
       ['tiny:latest', 'tiny:latest'],
       ['tiny%3Alatest', 'tiny:latest'],
+      ['team/copy:q4', 'team/copy:q4'],
+      ['team%2Fcopy%3Aq4', 'team/copy:q4'],
     ]) {
       const response = await fetch(`${url}/v1/models/${path}`)
 
@@ -799,7 +805,7 @@ export const checks = {
         id,
         object: 'model',
         created: expect.any(Number),
-        owned_by: 'modelmount',
+        owned_by: id?.startsWith('tiny') ? 'modelmount' : 'library',
       })
     }
   },

@@ -718,7 +718,7 @@ export const requirements = {
   },
   'openai:models:retrieve': {
     source: models,
-    behavior: 'A model is found by its id, percent-encoded or not.',
+    behavior: 'A model is found by its id, also one with a slash, percent-encoded or not.',
   },
   'openai:models:retrieve-unknown': {
     source: models,
@@ -851,6 +851,10 @@ export const requirements = {
   'anthropic:transport:browsers': {
     source: anthropicOverview,
     behavior: 'The response to a CORS preflight allows the headers that clients send.',
+  },
+  'anthropic:transport:probes': {
+    source: claudeCode,
+    behavior: 'Paths that Claude Code probes get a 404 without an authentication challenge.',
   },
   'anthropic:errors:body-is-not-json': {
     source: anthropicErrors,
@@ -1269,7 +1273,7 @@ export const requirements = {
   },
   'anthropic:models:retrieve': {
     source: anthropicModels,
-    behavior: 'A model is found by its name, with or without its tag.',
+    behavior: 'A model is found by its name, also one with a slash, with or without its tag.',
   },
   'anthropic:models:retrieve-unknown': {
     source: anthropicModels,

@@ -48,6 +48,7 @@ afterAll(async () => {
 
 const paths = {
   openai: '/v1/chat/completions',
+  embeddings: '/v1/embeddings',
   anthropic: '/v1/messages',
   chat: '/api/chat',
   generate: '/api/generate',
@@ -68,6 +69,7 @@ test.each<[what: string, path: keyof typeof paths, status: number, body: string]
   ['a body that is not JSON', 'openai', 400, '{'],
   ['an empty body', 'openai', 400, ''],
   ['a body over the limit', 'openai', 413, tooLarge],
+  ['vectors in base64', 'embeddings', 200, '{"model":"tiny","input":"Hello","encoding_format":"base64"}'],
 
   ['a non-streamed answer', 'anthropic', 200, messagesBody('Hello')],
   ['a stream', 'anthropic', 200, messagesBody('Hello', { stream: true })],

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { longSuites } from '../suites.ts'
+import { titlesIn } from '../support/titles.ts'
 import { incidents, type Proof } from './incidents.ts'
-import { titlesIn } from './titles.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 /** Number of incidents in each group. */
