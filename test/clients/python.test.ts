@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createLlm, type Llm } from '@modelmount/core'
+import { createLlm, type Llm, LlmError, type LlmErrorCode } from '@modelmount/core'
+import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
+import { llmRouter } from '@modelmount/express'
 import { modelPath } from '@modelmount/tiny-model'
+import express, { type RequestHandler } from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
@@ -25,6 +28,7 @@ const requirements = fileURLToPath(new URL('python/requirements.txt', import.met
 const script = fileURLToPath(new URL('python/situations.py', import.meta.url))
 const limitsScript = fileURLToPath(new URL('python/limits.py', import.meta.url))
 const batchesScript = fileURLToPath(new URL('python/batches.py', import.meta.url))
+const helpersScript = fileURLToPath(new URL('python/helpers.py', import.meta.url))
 const methodsScript = fileURLToPath(new URL('python/methods.py', import.meta.url))
 const mount = 'Express 5'
 const models = emptyFolder()
@@ -127,6 +131,53 @@ describe('batches in a separate database', () => {
     },
   )
 })
+
+describe('heartbeats between all frames', () => {
+  let llm: Llm
+  let app: Listening
+
+  beforeAll(async () => {
+    llm = await createLlm({ engine: scriptedEngine(({ model }) => answerOf(model)), models })
+    app = await listen(express().use(withHeartbeats, llmRouter(llm)))
+  })
+
+  afterAll(async () => {
+    await app?.close()
+    await llm?.close()
+  })
+
+  test.for(['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)))(
+    'the helpers of the Python SDK %s, %s, join answers, and each error has its class',
+    { timeout: 60_000 },
+    async ([sdk, mode]) => {
+      const env = { SERVER_URL: app.url }
+      const { stdout } = await promisify(execFile)(pythonIn(folder), [helpersScript, sdk, mode], { env })
+
+      expect(stdout).toBe('ok\n')
+    },
+  )
+})
+
+/** Answers as the name of the model says. */
+function answerOf(model: string): ScriptedAnswer {
+  if (model === 'calls') return [{ call: 'weather', arguments: ['{"city":', '"Paris"}'] }]
+  if (model === 'nothing') return []
+  return model.startsWith('error-')
+    ? new LlmError(model.slice('error-'.length) as LlmErrorCode, 'What to do next.')
+    : 'Hello there.'
+}
+
+/** Sends the heartbeat of a slow prompt before each chunk of a stream. */
+const withHeartbeats: RequestHandler = ({ path }, res, next) => {
+  const heartbeat = path === '/v1/messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keepalive\n\n'
+  const write = res.write.bind(res) as (chunk: unknown, ...others: unknown[]) => boolean
+  const isStream = () => String(res.getHeader('content-type')).startsWith('text/event-stream')
+  res.write = (chunk: unknown, ...others: unknown[]) => {
+    if (isStream()) write(heartbeat)
+    return write(chunk, ...others)
+  }
+  next()
+}
 
 // Each waits for seconds, so they run side by side.
 test.concurrent.for(

@@ -4,10 +4,12 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type ChatOptions, createLlm, type Llm } from '@modelmount/core'
+import { type ChatOptions, createLlm, type Llm, routesFor } from '@modelmount/core'
 import type { GenerateRequest, LoadOptions } from '@modelmount/core/engine'
+import { toNodeHandler } from '@modelmount/core/http'
 import { modelPath } from '@modelmount/tiny-model'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { listen } from '../support/listen.ts'
 import { isAlive } from '../support/processes.ts'
 
 let folder: string
@@ -43,6 +45,25 @@ const ask = (load: LoadOptions = {}) =>
       for await (const event of generation) if (event.type === 'end') return event
       return undefined
     })
+
+test('lists of models load none, and are answered while a model loads', async () => {
+  const { url, close } = await listen(toNodeHandler(routesFor(), llm))
+  onTestFinished(close)
+  const list = async () => {
+    const lists = ['/v1/models', '/v1/models?limit=1000', '/api/tags'].map((path) => fetch(url + path))
+    return (await Promise.all(lists)).map(({ status }) => status)
+  }
+
+  expect(await list()).toEqual([200, 200, 200])
+  expect(llm.loaded()).toEqual([])
+  let isLoaded = false
+  const loading = llm.load('tiny').then(() => {
+    isLoaded = true
+  })
+  expect(await list()).toEqual([200, 200, 200])
+  expect(isLoaded).toBe(false)
+  await loading
+})
 
 test('load() loads a model before the first call, and loaded() reports its size', async () => {
   await llm.load('tiny')
