@@ -62,7 +62,7 @@ export const anthropicCases: CaseTable = {
     6: green('The answer does not depend on the version.', 'anthropic:transport:any-version'),
     7: green('`?beta=true` changes nothing.', 'anthropic:transport:any-beta'),
     8: green('Unknown betas change nothing.', 'anthropic:transport:any-beta'),
-    9: green('Probes of Claude Code get a quiet 404.', 'anthropic:transport:probes'),
+    9: green('The probe of Claude Code gets a quiet 404.', 'anthropic:transport:probes'),
     10: differs(
       'A body that is not JSON is a 400 in the envelope.',
       'Behind a JSON parser of the app, the app answers such a body itself, with 400.',

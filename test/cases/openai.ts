@@ -1,5 +1,5 @@
 /** The cases of OpenAI's API that clients depend on, each with the tests that prove it. */
-import { type CaseTable, differs, green, open, testsOf } from './cases.ts'
+import { type CaseTable, differs, green, open, refused, testsOf } from './cases.ts'
 
 const chats = testsOf('test/clients/openai.test.ts')
 const outputs = testsOf('test/clients/openai-output.test.ts')
@@ -414,12 +414,20 @@ export const openaiCases: CaseTable = {
     ),
     107: green('Input items have parts or text.', 'openai:responses:input-forms'),
     108: green('A cut answer is incomplete, with status 200.', 'openai:responses:limit'),
-    109: open(
+    109: green(
       '`previous_response_id` continues a response without its instructions.',
-      'Responses are not stored yet.',
+      'openai:responses:previous',
+      responses('a response is continued, retrieved, listed and deleted'),
     ),
-    110: open('An unknown previous response is a 400.', 'Responses are not stored yet.'),
-    111: open('A stored response can be read, listed and deleted.', 'Responses are not stored yet.'),
+    110: green(
+      'An unknown previous response, and one that was not stored, is a 400.',
+      'openai:responses:previous',
+    ),
+    111: green(
+      'A stored response can be read, its input listed, and it can be deleted.',
+      'openai:responses:stored',
+      responses('a response is continued, retrieved, listed and deleted'),
+    ),
     112: green(
       'A forced call has an id and a `call_id`, and its result may be sent.',
       responses('a required tool call and a text format match their schemas'),
@@ -453,7 +461,13 @@ export const openaiCases: CaseTable = {
       'openai:responses:bad-input',
     ),
     119: green('A failure during a stream is `response.failed`.', 'openai:responses:stream-fails'),
-    120: green('A missing input is a 400.', 'openai:responses:bad-input'),
+    120: refused(
+      'A missing input is a 400, and a response may run in the background.',
+      'background',
+      'A response in the background is a 400. Batches run in the background.',
+      'openai:responses:bad-input',
+      'openai:responses:unsupported-state',
+    ),
     121: green(
       'The count of input tokens is that of the same call.',
       'openai:responses:input-tokens',

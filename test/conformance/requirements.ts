@@ -854,7 +854,8 @@ export const requirements = {
   },
   'anthropic:transport:probes': {
     source: claudeCode,
-    behavior: 'Paths that Claude Code probes get a 404 without an authentication challenge.',
+    behavior:
+      'The path that Claude Code probes gets a 404 without a body and without an authentication challenge.',
   },
   'anthropic:errors:body-is-not-json': {
     source: anthropicErrors,
