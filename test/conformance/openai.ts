@@ -24,6 +24,7 @@ import {
 import { limitsOf } from './limits.ts'
 import { folderOf } from './ollama-calls.ts'
 import { batches } from './openai-batches.ts'
+import { choices } from './openai-choices.ts'
 import { files } from './openai-files.ts'
 import { output } from './openai-output.ts'
 import { prompts } from './openai-prompts.ts'
@@ -36,6 +37,7 @@ export const checks = {
   ...output,
   ...limitsOf('openai'),
   ...texts,
+  ...choices,
   ...prompts,
   ...responses,
   ...files,
@@ -531,14 +533,6 @@ export const checks = {
 
     await expectError(none, 400, { param: 'n', code: 'integer_below_min_value' })
     await expectError(many, 400, { param: 'n', code: 'integer_above_max_value' })
-  },
-
-  'openai:chat:several-choices-are-rejected': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
-
-    const response = await chat(url, { ...hello, n: 3 })
-
-    await expectError(response, 400, { param: 'n', code: 'unsupported_parameter' })
   },
 
   'openai:chat:stop-forms': async (serve) => {

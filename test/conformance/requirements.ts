@@ -251,10 +251,6 @@ export const requirements = {
     source: create,
     behavior: '`n` of 0 or above 128 gets a 400 that names the bound.',
   },
-  'openai:chat:several-choices-are-rejected': {
-    source: create,
-    behavior: '`n` above 1 gets a 400 that names the field.',
-  },
   'openai:chat:stop-forms': {
     source: create,
     behavior: '`stop` is a string, a list of strings, or null. Empty strings in it are ignored.',
@@ -638,6 +634,34 @@ export const requirements = {
   'openai:responses:bad-input': {
     source: errors,
     behavior: 'An invalid field gets a 400 that names it, in plain words.',
+  },
+  'openai:choices:chat': {
+    source: create,
+    behavior: 'With `n`, each choice has an index and a seed of its own. The prompt counts once.',
+  },
+  'openai:choices:chat-stream': {
+    source: streaming,
+    behavior: 'The choices of a stream run at the same time, and appear in the order of their indices.',
+  },
+  'openai:choices:cancelled': {
+    source: streaming,
+    behavior: 'A client that leaves ends all choices.',
+  },
+  'openai:choices:completions': {
+    source: text,
+    behavior: 'Each prompt has `n` choices, prompt by prompt, whole and in a stream.',
+  },
+  'openai:choices:best-of': {
+    source: text,
+    behavior: 'Of `best_of` answers, those with the highest mean logprob are returned. The usage counts all.',
+  },
+  'openai:choices:bad-input': {
+    source: errors,
+    behavior: 'A wrong number of choices gets a 400 that names the field.',
+  },
+  'openai:completions:mixed-prompts': {
+    source: llamaServer,
+    behavior: 'A prompt can consist of texts and token ids.',
   },
   'openai:unsupported-apis': {
     source: errors,

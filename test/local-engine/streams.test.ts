@@ -23,7 +23,7 @@ beforeAll(async () => {
       clientOf: (...caller) => {
         const client = clientOf(...caller)
         const generate = client.generate.bind(client)
-        // Anthropic's API has no seed.
+        // Anthropic's API has no seed. In the others, each question has one.
         client.generate = (request, options) => {
           const seed = JSON.stringify(request.input).length
           return generate({ ...request, sampling: { seed, ...request.sampling } }, options)
@@ -58,6 +58,8 @@ interface Question {
   readonly seed: number
   readonly stop: readonly string[]
   readonly kind: (typeof kinds)[number]
+  /** Number of choices, in the APIs that have several. */
+  readonly n: number
   readonly schema: object
 }
 
@@ -65,8 +67,9 @@ interface Api {
   readonly path: string
   /** `undefined` if this API does not support the kind of question. */
   body(question: Question): object | undefined
-  whole(answer: never): Output
-  streamed(body: string): Promise<Output>
+  /** One output per choice. */
+  whole(answer: never): readonly Output[]
+  streamed(body: string): Promise<readonly Output[]>
 }
 
 const nothing = (): Output => ({ text: '', thoughts: '', calls: [], finish: '' })
@@ -99,7 +102,7 @@ const openai: Api = {
   path: '/v1/chat/completions',
   body: (question) => ({
     ...{ model: 'tiny', messages: messagesOf(question), max_tokens: question.limit, temperature: 1 },
-    ...{ top_p: question.topP, seed: question.seed, stop: question.stop },
+    ...{ top_p: question.topP, seed: question.seed, stop: question.stop, n: question.n },
     reasoning_effort: thinks(question) ? 'medium' : 'none',
     ...(hasTools(question) && { tools: functions }),
     ...(question.kind === 'forced' && { tool_choice: 'required' }),
@@ -107,23 +110,23 @@ const openai: Api = {
       response_format: { type: 'json_schema', json_schema: { name: 'it', schema: question.schema } },
     }),
   }),
-  whole: ({ choices: [choice] }: { choices: { message: OpenAIMessage; finish_reason: string }[] }) => ({
-    text: choice?.message.content ?? '',
-    thoughts: choice?.message.reasoning_content ?? '',
-    calls: (choice?.message.tool_calls ?? []).map((call) => [
-      call.function.name ?? '',
-      call.function.arguments,
-    ]),
-    finish: choice?.finish_reason ?? '',
-  }),
+  whole: ({ choices }: { choices: { message: OpenAIMessage; finish_reason: string }[] }) =>
+    choices.map(({ message, finish_reason }) => ({
+      text: message.content ?? '',
+      thoughts: message.reasoning_content ?? '',
+      calls: (message.tool_calls ?? []).map((call) => [call.function.name ?? '', call.function.arguments]),
+      finish: finish_reason,
+    })),
   streamed: async (body) => {
-    const output = nothing()
+    const outputs: Output[] = []
     for await (const { data } of readEvents(body)) {
       if (data === '[DONE]') continue
       const { choices } = JSON.parse(data) as {
-        choices: { delta: OpenAIMessage; finish_reason: string | null }[]
+        choices: { index: number; delta: OpenAIMessage; finish_reason: string | null }[]
       }
-      for (const { delta, finish_reason } of choices) {
+      for (const { index: choice, delta, finish_reason } of choices) {
+        outputs[choice] ??= nothing()
+        const output = outputs[choice]
         output.text += delta.content ?? ''
         output.thoughts += delta.reasoning_content ?? ''
         output.finish += finish_reason ?? ''
@@ -133,39 +136,39 @@ const openai: Api = {
         }
       }
     }
-    return output
+    return outputs
   },
 }
 
 interface TextChoice {
+  readonly index: number
   readonly text: string
   readonly finish_reason: string | null
 }
 
 const completions: Api = {
   path: '/v1/completions',
-  body: ({ kind, prompt, limit, topP, seed, stop }) =>
+  body: ({ kind, prompt, limit, topP, seed, stop, n }) =>
     kind === 'plain'
       ? {
-          ...{ model: 'tiny', prompt, max_tokens: limit, temperature: 1, top_p: topP, seed, stop },
+          ...{ model: 'tiny', prompt, max_tokens: limit, temperature: 1, top_p: topP, seed, stop, n },
           ...(limit % 2 === 0 && { echo: true, logprobs: 1 }),
+          ...(limit % 3 === 0 && { prompt: [prompt, [7, ' and ', 11]] }),
         }
       : undefined,
-  whole: ({ choices: [choice] }: { choices: TextChoice[] }) => ({
-    ...nothing(),
-    text: choice?.text ?? '',
-    finish: choice?.finish_reason ?? '',
-  }),
+  whole: ({ choices }: { choices: TextChoice[] }) =>
+    choices.map(({ text, finish_reason }) => ({ ...nothing(), text, finish: finish_reason ?? '' })),
   streamed: async (body) => {
-    const output = nothing()
+    const outputs: Output[] = []
     for await (const { data } of readEvents(body)) {
       if (data === '[DONE]') continue
-      for (const { text, finish_reason } of (JSON.parse(data) as { choices: TextChoice[] }).choices) {
-        output.text += text
-        output.finish += finish_reason ?? ''
+      for (const { index, text, finish_reason } of (JSON.parse(data) as { choices: TextChoice[] }).choices) {
+        outputs[index] ??= nothing()
+        outputs[index].text += text
+        outputs[index].finish += finish_reason ?? ''
       }
     }
-    return output
+    return outputs
   },
 }
 
@@ -207,13 +210,14 @@ const ollama: Api = {
           ...(hasTools(question) && { tools: functions }),
           ...(question.kind === 'format' && { format: question.schema }),
         },
-  whole: (answer: OllamaAnswer) => addLine(nothing(), answer),
-  streamed: async (body) =>
+  whole: (answer: OllamaAnswer) => [addLine(nothing(), answer)],
+  streamed: async (body) => [
     body
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as OllamaAnswer)
       .reduce(addLine, nothing()),
+  ],
 }
 
 /** A content block, or a delta of one. */
@@ -254,7 +258,7 @@ const anthropic: Api = {
       addBlock(output, block)
       if (block.type === 'tool_use') output.calls.push([block.name ?? '', JSON.stringify(block.input)])
     }
-    return output
+    return [output]
   },
   streamed: async (body) => {
     const output = nothing()
@@ -267,7 +271,7 @@ const anthropic: Api = {
       if (call) call[1] += frame.delta?.partial_json ?? ''
       if (event === 'message_delta') output.finish = frame.delta.stop_reason ?? ''
     }
-    return output
+    return [output]
   },
 }
 
@@ -297,6 +301,7 @@ const questions = fc.record<Omit<Question, 'kind'>>({
     },
   ),
   schema: anySchema.map(bounded),
+  n: fc.constantFrom(1, 1, 2, 3),
 })
 
 const post = (path: string, body: object): Promise<Response> =>
@@ -335,7 +340,7 @@ test(`${count} random requests get the same answer whole and streamed`, async ()
       const body = apis[name].body({ ...question, kind: kinds[index % kinds.length] ?? 'plain' })
       return body ? [{ name, body }] : []
     })
-  const seen = { answered: 0, refused: 0, calls: 0, broken: 0, thoughts: 0, cut: 0 }
+  const seen = { answered: 0, refused: 0, calls: 0, broken: 0, thoughts: 0, cut: 0, several: 0 }
 
   const compare = async ({ name, body }: (typeof asked)[number]): Promise<void> => {
     const { path, whole: read, streamed: join } = apis[name]
@@ -352,14 +357,20 @@ test(`${count} random requests get the same answer whole and streamed`, async ()
       return
     }
     const expected = read((await whole.json()) as never)
-    const { output, isBroken } = withoutBroken(await join(await stream.text()), name === 'openai')
-    const finish = isBroken && name === 'openai' ? output.finish : expected.finish
-    expect(normal(output), `${path} ${JSON.stringify(body)}`).toEqual(normal({ ...expected, finish }))
+    const streamed = await join(await stream.text())
+    expect(streamed.length, JSON.stringify(body)).toBe(expected.length)
+    for (const [index, choice] of streamed.entries()) {
+      const { output, isBroken } = withoutBroken(choice, name === 'openai')
+      const { finish, ...others } = expected[index] as Output
+      const whole = { ...others, finish: isBroken && name === 'openai' ? output.finish : finish }
+      expect(normal(output), `${path} ${JSON.stringify(body)} choice ${index}`).toEqual(normal(whole))
+      if (output.calls.length > 0) seen.calls++
+      if (output.thoughts !== '') seen.thoughts++
+      if (isBroken) seen.broken++
+      if (/length|max_tokens/.test(output.finish)) seen.cut++
+    }
     seen.answered++
-    if (output.calls.length > 0) seen.calls++
-    if (output.thoughts !== '') seen.thoughts++
-    if (isBroken) seen.broken++
-    if (/length|max_tokens/.test(output.finish)) seen.cut++
+    if (streamed.length > 1) seen.several++
   }
   const worker = async (): Promise<void> => {
     while (seen.answered < count) {
@@ -370,11 +381,12 @@ test(`${count} random requests get the same answer whole and streamed`, async ()
   }
   await Promise.all([worker(), worker(), worker()])
   process.stdout.write(
-    `${seen.answered} random requests got the same answer streamed and whole: ${seen.calls} with tool calls, ${seen.broken} with an incomplete one, ${seen.thoughts} with reasoning, ${seen.cut} cut by the limit; ${seen.refused} rejected with the same error\n`,
+    `${seen.answered} random requests got the same answer streamed and whole: ${seen.several} with several choices, ${seen.calls} with tool calls, ${seen.broken} with an incomplete one, ${seen.thoughts} with reasoning, ${seen.cut} cut by the limit; ${seen.refused} rejected with the same error\n`,
   )
 
   expect(seen.answered).toBeGreaterThanOrEqual(count)
-  for (const what of ['calls', 'thoughts', 'cut'] as const) expect(seen[what], what).toBeGreaterThan(0)
+  for (const what of ['calls', 'thoughts', 'cut', 'several'] as const)
+    expect(seen[what], what).toBeGreaterThan(0)
 }, 600_000)
 
 /** Normalises the JSON of tool arguments, because whole answers of some APIs contain it as an object. */

@@ -1,5 +1,5 @@
 /** Runs the steps of one call. A call with several prompts has one part per answer. */
-import { addUsage, type CallUsage } from '../accounts/usage/call-usage.ts'
+import { addUsage, type CallUsage, withoutPrompt } from '../accounts/usage/call-usage.ts'
 import type { CallStatus } from '../accounts/usage/ledger.ts'
 import type { FinishReason } from '../engine/events.ts'
 import { LlmError } from '../errors.ts'
@@ -243,10 +243,11 @@ export class CallRun {
 
   get #usage(): CallUsage | undefined {
     if (this.#partCount === 1) return this.#usages[0]
-    return this.#usages.reduce(
-      (sum, usage) => (sum && usage ? addUsage(sum, usage) : (sum ?? usage)),
-      undefined,
-    )
+    const { answersPerPrompt } = this.call
+    return this.#usages.reduce((sum, usage, part) => {
+      if (!sum || !usage) return sum ?? usage
+      return addUsage(sum, part % answersPerPrompt === 0 ? usage : withoutPrompt(usage))
+    }, undefined)
   }
 }
 

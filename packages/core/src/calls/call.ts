@@ -87,6 +87,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly signal: AbortSignal
   /** All requests are for the same model. Empty for `admin` and `storage`. */
   readonly requests: readonly ModelRequest[]
+  /** Number of consecutive requests that share a prompt. The prompt is charged once. @default 1 */
+  readonly answersPerPrompt?: number | undefined
   /** Finds a model by its name or alias. */
   readonly resolveModel?: ((name: string) => Promise<ResolvedModel>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
@@ -111,6 +113,7 @@ export class Call {
   readonly dialect: string | undefined
   readonly batchItem: BatchItemCall | undefined
   readonly isBackground: boolean
+  readonly answersPerPrompt: number
   readonly resolveModel: CallSettings['resolveModel']
   readonly disconnect: CallSettings['disconnect']
   readonly #onLimits: CallSettings['onLimits']
@@ -192,6 +195,7 @@ export class Call {
     this.#clientSignal = settings.signal
     this.#clientSignal.addEventListener('abort', this.#onClientAbort, { once: true })
     if (this.#clientSignal.aborted) this.#onClientAbort()
+    this.answersPerPrompt = settings.answersPerPrompt ?? 1
     this.originalRequests = settings.requests
     this.requests = settings.requests
     this.modelName = settings.requests[0]?.model ?? ''

@@ -29,6 +29,10 @@ export type ModelOptional<Request extends { readonly model: string }> = Omit<Req
 
 /** Options of a call through a client, which sets `caller` and `dialect` itself. */
 export type ClientCallOptions = Omit<CallOptions, 'caller' | 'dialect'>
+export interface GroupOptions extends ClientCallOptions {
+  /** Number of consecutive requests that share a prompt. The prompt is charged once. @default 1 */
+  readonly answersPerPrompt?: number
+}
 export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
 
 export type StoreActions = Pick<
@@ -58,7 +62,7 @@ export interface LlmClient {
   /**
    * Runs several requests for one model as one call, which is admitted and charged once. Throws `LlmError`.
    */
-  generateGroup(requests: readonly GenerateRequest[], options?: ClientCallOptions): Promise<GenerationGroup>
+  generateGroup(requests: readonly GenerateRequest[], options?: GroupOptions): Promise<GenerationGroup>
   /** Counts the tokens of a request's prompt. Throws `LlmError`. */
   countTokens(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<number>
   /** Renders a request's prompt with the model's template. Throws `LlmError`. */
@@ -184,14 +188,14 @@ export class CallerClient implements RouteClient {
 
   async generateGroup(
     requests: readonly GenerateRequest[],
-    options: ClientCallOptions = {},
+    options: GroupOptions = {},
   ): Promise<GenerationGroup> {
     const [first] = requests
     if (!first) throw invalidRequest('Expected at least one prompt.')
     if (requests.some(({ model }) => model !== first.model))
       throw invalidRequest('Expected the same model for all prompts.', { param: 'model' })
     return this.#parts.pipeline.generateGroup(
-      this.#toSettings('generate', requests, options),
+      { ...this.#toSettings('generate', requests, options), answersPerPrompt: options.answersPerPrompt },
       options.stream ?? false,
     )
   }

@@ -16,8 +16,9 @@ const estimateTokens = (bytes: number, messages: number): number => Math.ceil(by
  * Estimates input tokens for the rate limits, because an exact count would need the loaded model. The limits
  * step corrects the estimate when the call ends.
  */
-export const estimateInputTokens = ({ requests }: Call): number =>
-  requests.reduce((sum, request) => {
+export const estimateInputTokens = ({ requests, answersPerPrompt }: Call): number =>
+  requests.reduce((sum, request, index) => {
+    if (index % answersPerPrompt > 0) return sum
     if (isGenerateRequest(request))
       return sum + estimateTokens(measureTextBytes(request), toTemplateMessages(request.input).length)
     const texts = textsOf(request)
@@ -52,17 +53,23 @@ export const computePoolingWorstCase = (request: ModelRequest): WorstCase => ({
 })
 
 /**
- * Sums the worst cases of all requests of a call. Loads the model if necessary, because the engine counts the
- * prompts with it.
+ * Sums the worst cases of all requests of a call, with each prompt once. Loads the model if necessary, because the
+ * engine counts the prompts with it.
  */
 export async function computeWorstCase(
   engine: Engine,
-  requests: readonly GenerateRequest[],
-  model: string,
-  call: EngineCall,
+  { requests: all, modelName, answersPerPrompt }: Pick<Call, 'requests' | 'modelName' | 'answersPerPrompt'>,
+  engineCall: EngineCall,
 ): Promise<WorstCase> {
+  const requests = all as readonly GenerateRequest[]
   const each: WorstCase[] = []
-  for (const request of requests) each.push(await computeOne(engine, request, model, call))
+  for (const [index, request] of requests.entries()) {
+    const isFurther = index % answersPerPrompt > 0
+    const one = isFurther
+      ? (each.at(-1) as WorstCase)
+      : await computeOne(engine, request, modelName, engineCall)
+    each.push(isFurther ? { ...one, inputTokens: 0 } : one)
+  }
   return {
     inputTokens: each.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
     outputTokens: sumKnown(

@@ -24,6 +24,8 @@ export interface GenerationSettings {
   /** Index of this answer among the answers of the call, from 0. */
   readonly part: number
   readonly signal: AbortSignal
+  /** Called when the engine has evaluated the prompt: at the first output. Not called for an answer without output. */
+  readonly onEvaluated?: () => void
   /** Called when the engine has finished the answer, or when the answer has ended in another way. */
   readonly onGenerated?: () => void
 }
@@ -130,8 +132,9 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
   }
 
   #onEvent(event: GenerateEvent): void {
-    const { run, part, onGenerated } = this.#settings
+    const { run, part, onEvaluated, onGenerated } = this.#settings
     this.#usage.onGenerated(event)
+    if (event.type !== 'start') onEvaluated?.()
     // Before the answer counts as generated, so that an error of an interceptor fails it.
     const mapped = this.#transform?.(event)
     const usage = this.#usage.current

@@ -399,6 +399,21 @@ describe('spending', () => {
     ...more,
   })
 
+  test('counts the prompt of several answers once', async () => {
+    const { llm } = await start({ database: ':memory:', prices })
+    await read(llm, { id: 'ann' })
+    const group = await llm
+      .as({ id: 'bob' })
+      .generateGroup([asked(), asked(), asked()], { answersPerPrompt: 3 })
+
+    for (const answer of group.startInOrder()) for await (const _ of await answer);
+
+    const [several, alone] = (await llm.usage.calls()).map(({ nanoUsd }) => nanoUsd ?? 0)
+    const outputTokens = 3
+    expect(alone).toBeGreaterThan(outputTokens * 2_000)
+    expect((several ?? 0) - (alone ?? 0)).toBe(2 * outputTokens * 2_000)
+  })
+
   test("of a caller with little credit limits the answer's tokens", async () => {
     const { llm, engine } = await start({ database: ':memory:', prices })
 

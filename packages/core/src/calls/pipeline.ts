@@ -6,7 +6,6 @@ import { type CallUsage, sanitizeTokenCount, sanitizeUsage } from '../accounts/u
 import type { Ledger } from '../accounts/usage/ledger.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import { uncached } from '../engine/events.ts'
-import type { GenerateRequest } from '../engine/request.ts'
 import type { LimitStatus, LlmError } from '../errors.ts'
 import { WatchedSet } from '../util/watched-set.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
@@ -174,13 +173,7 @@ export class CallPipeline {
     const { call } = run
     // The app itself may do anything with an event that it takes.
     call.isPassedOn = isStream || call.dialect === undefined
-    call.computeWorstCase = () =>
-      computeWorstCase(
-        this.#engine,
-        call.requests as readonly GenerateRequest[],
-        call.modelName,
-        call.toEngineCall(),
-      )
+    call.computeWorstCase = () => computeWorstCase(this.#engine, call, call.toEngineCall())
     return run
   }
 

@@ -27,6 +27,15 @@ export const addUsage = (a: CallUsage, b: CallUsage): CallUsage => ({
   undeliveredTokens: a.undeliveredTokens + b.undeliveredTokens,
 })
 
+/** The usage of a further answer to a prompt, which is charged with the first answer. */
+export const withoutPrompt = <Usage extends TokenUsage>(usage: Usage): Usage => ({
+  ...usage,
+  inputTokens: 0,
+  reusedTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: { '5m': 0, '1h': 0 },
+})
+
 /** Rounds to a whole number from 0 on. Counts an invalid number, such as of a custom engine, as 0. */
 export const sanitizeTokenCount = (tokens: number): number =>
   tokens > 0 && Number.isFinite(tokens) ? Math.round(tokens) : 0

@@ -1,16 +1,16 @@
-import { collect } from '../../engine/events.ts'
 import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { sse } from '../../http/streams.ts'
+import { groupInto } from '../../util/group-into.ts'
 import type { ModelCall, ModelHandler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
+import { collectChoices, collectConcurrently, startChoices } from './choices.ts'
 import { formatIssue } from './errors.ts'
 import { createBodyFieldMapper, mapErrorField } from './field-names.ts'
-import { type CompletionStarter, collectConcurrently, streamInOrder } from './multi-prompt.ts'
 import { renderChunks, renderCompletion } from './render.ts'
-import { renderTextChunks, renderTextCompletion, type TextCompletion } from './render-text.ts'
-import { ChatCompletionRequest, CompletionRequest } from './schema.ts'
+import { renderTextChunks, renderTextCompletion } from './render-text.ts'
+import { answersPerPrompt, ChatCompletionRequest, CompletionRequest } from './schema.ts'
 import { endUserOf, toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
@@ -18,14 +18,16 @@ export const chatCompletions: ModelHandler = async ({ request, llm, onError }) =
   const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
   const stream = body.stream ?? false
   const options = { signal: request.signal, stream, endUser: endUserOf(body) }
-  const generation = await llm.generate(toGenerateRequest(body), options).catch((cause: unknown) => {
-    throw mapErrorField(createBodyFieldMapper(body), cause)
-  })
+  const choices = await startChoices(llm, toGenerateRequest(body), body.n ?? 1, options).catch(
+    (cause: unknown) => {
+      throw mapErrorField(createBodyFieldMapper(body), cause)
+    },
+  )
 
   const response = stream
-    ? sse(renderChunks(generation, body), { onError })
-    : json(renderCompletion(generation, await collect(generation), body))
-  return withReuseHeader(response, [generation])
+    ? sse(renderChunks(choices, body), { onError })
+    : json(renderCompletion(await collectChoices(choices), body))
+  return withReuseHeader(response, [choices[0]])
 }
 
 /** `POST /v1/completions` */
@@ -38,43 +40,41 @@ export const completions: ModelHandler = async (call) => {
 
 async function completeTexts(
   body: CompletionRequest,
-  { request, llm, onError }: ModelCall,
+  { request: { signal }, llm, onError }: ModelCall,
 ): Promise<HttpResponse> {
   const stream = body.stream ?? false
+  const perPrompt = answersPerPrompt(body)
   const requests = toTextRequests(body)
   const echoes: string[] = []
-  for (const index of requests.keys()) echoes.push(await echoOf(body, index, { llm, signal: request.signal }))
+  for (const prompt of body.prompt)
+    echoes.push(body.echo ? await toText(prompt, body.model, { llm, signal }) : '')
   const group = await llm.generateGroup(requests, {
-    signal: request.signal,
-    stream,
-    endUser: endUserOf(body),
+    ...{ signal, stream, endUser: endUserOf(body) },
+    answersPerPrompt: perPrompt,
   })
-  const inOrder = stream ? group.startInOrder() : []
-  const starters = requests.map(
-    (_, index): CompletionStarter =>
-      async (signal) => ({
-        echo: echoes[index] ?? '',
-        generation: await (inOrder[index] ?? group.start(index, signal)),
-      }),
-  )
   if (stream) {
-    const { started, texts } = await streamInOrder(starters, request.signal)
-    return withReuseHeader(sse(renderTextChunks(texts, body), { onError }), generationsOf(started))
+    const [first, ...others] = group.startInOrder()
+    const begun = await first
+    const choices = [...(begun ? [begun] : []), ...others]
+    const frames = renderTextChunks(groupInto(choices, perPrompt), echoes, body)
+    return withReuseHeader(sse(frames, { onError }), begun ? [begun] : [])
   }
-  const results = await collectConcurrently(starters, request.signal)
-  return withReuseHeader(json(renderTextCompletion(results, body)), generationsOf(results))
+  const start = (index: number, signal: AbortSignal) => group.start(index, signal)
+  const finished = await collectConcurrently(requests.length, start, signal)
+  return withReuseHeader(
+    json(renderTextCompletion(finished, echoes, body)),
+    finished.filter((_, index) => index % perPrompt === 0).map(({ generation }) => generation),
+  )
 }
 
-const generationsOf = (texts: readonly TextCompletion[]) => texts.map(({ generation }) => generation)
-
-/** Returns the text of a prompt if `echo` repeats it before the completion, else an empty text. */
-async function echoOf(
-  { model, prompt, echo }: CompletionRequest,
-  index: number,
+/** Returns the text of a prompt, for `echo`. */
+async function toText(
+  prompt: CompletionRequest['prompt'][number],
+  model: string,
   { llm, signal }: Pick<ModelCall, 'llm'> & { readonly signal: AbortSignal },
 ): Promise<string> {
-  const promptPart = (echo && prompt[index]) || ''
-  return typeof promptPart === 'string'
-    ? promptPart
-    : llm.detokenize({ model, tokens: promptPart }, { signal })
+  let text = ''
+  for (const piece of prompt)
+    text += typeof piece === 'string' ? piece : await llm.detokenize({ model, tokens: piece }, { signal })
+  return text
 }

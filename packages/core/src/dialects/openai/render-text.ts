@@ -1,66 +1,83 @@
 /** Renders text completions. Shape: OpenAI API reference, "The completion object". */
 
 import type { Generation } from '../../calls/generation.ts'
-import type { GenerateResult, PromptToken } from '../../engine/events.ts'
+import type { PromptToken, TokenUsage } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
-import { clampLogprob, finishReasons, toHead, toUsage, type UsageCounts, usageFrame } from './render.ts'
-import type { CompletionRequest } from './schema.ts'
+import { type FinishedChoice, mergeChoices, sumUsage } from './choices.ts'
+import { clampLogprob, finishReasons, toHead, toUsage, usageFrame } from './render.ts'
+import { answersPerPrompt, type CompletionRequest } from './schema.ts'
 
-/** Completion of one prompt. */
-export interface TextCompletion {
-  readonly generation: Generation
-  /** Prompt text to repeat before the completion. Empty without `echo`. */
-  readonly echo: string
-}
-
-export interface FinishedTextCompletion extends TextCompletion {
-  readonly answer: GenerateResult
-}
-
-/** Renders a complete response with one choice per prompt. */
+/** Renders a complete response. @param echoes prompt texts to repeat before the completions, empty without `echo` */
 export function renderTextCompletion(
-  completions: readonly FinishedTextCompletion[],
+  finished: readonly FinishedChoice[],
+  echoes: readonly string[],
   body: CompletionRequest,
 ): object {
-  const [first] = completions
-  return {
-    ...(first && toHead(first.generation, 'text_completion', 'cmpl')),
-    system_fingerprint: first?.answer.fingerprint,
-    choices: completions.map(
-      ({ echo, answer: { text, promptLogprobs = [], logprobs = [], finishReason } }, index) => ({
-        text: echo + text,
-        index,
-        logprobs:
-          body.logprobs === undefined ? null : createLogprobFormatter()([...promptLogprobs, ...logprobs]),
-        finish_reason: finishReasons[finishReason],
-      }),
+  const [{ generation, answer }] = finished as readonly [FinishedChoice]
+  const perPrompt = answersPerPrompt(body)
+  const choices = echoes.flatMap((echo, prompt) =>
+    selectBest(finished.slice(prompt * perPrompt, (prompt + 1) * perPrompt), body.n ?? 1).map(
+      ({ answer }) => ({ echo, ...answer }),
     ),
-    usage: toUsage(completions.reduce((usage, { answer }) => addUsage(usage, answer.usage), noUsage)),
+  )
+  return {
+    ...toHead(generation, 'text_completion', 'cmpl'),
+    system_fingerprint: answer.fingerprint,
+    choices: choices.map(({ echo, text, promptLogprobs = [], logprobs = [], finishReason }, index) => ({
+      text: echo + text,
+      index,
+      logprobs:
+        body.logprobs === undefined ? null : createLogprobFormatter()([...promptLogprobs, ...logprobs]),
+      finish_reason: finishReasons[finishReason],
+    })),
+    usage: toUsage(
+      sumUsage(
+        finished.map(({ answer }) => answer.usage),
+        perPrompt,
+      ),
+    ),
   }
 }
+
+/** Returns the answers with the highest mean logprob, best first. Without a choice, keeps their order. */
+function selectBest(finished: readonly FinishedChoice[], count: number): readonly FinishedChoice[] {
+  if (finished.length === count) return finished
+  const meanOf = ({ answer: { logprobs = [] } }: FinishedChoice): number =>
+    logprobs.length === 0
+      ? Number.NEGATIVE_INFINITY
+      : logprobs.reduce((sum, { logprob }) => sum + clampLogprob(logprob), 0) / logprobs.length
+  return finished.toSorted((a, b) => compare(meanOf(b), meanOf(a))).slice(0, count)
+}
+
+/** Minus infinity minus itself would be NaN. */
+const compare = (a: number, b: number): number => (a === b ? 0 : a - b)
 
 /** Frames of a streamed response, prompt by prompt. */
 export async function* renderTextChunks(
-  completions: AsyncIterable<TextCompletion>,
+  prompts: readonly (readonly (Generation | Promise<Generation>)[])[],
+  echoes: readonly string[],
   body: CompletionRequest,
 ): AsyncGenerator<string> {
   const includesUsage = body.stream_options?.include_usage ?? false
+  const { n = 1 } = body
   let opening = ''
-  let usage = noUsage
-  let index = 0
+  const usages: TokenUsage[] = []
   const tail = includesUsage ? ',"usage":null}' : '}'
-  const chunk = (text: string, finish: string | null = null, logprobs: object | null = null): string => {
-    const choice = JSON.stringify({ text, index, logprobs, finish_reason: finish })
-    return dataFrame(`${opening},"choices":[${choice}]${tail}`)
-  }
 
-  for await (const { generation, echo } of completions) {
-    const toLogprobs = createLogprobFormatter()
-    for await (const event of generation) {
+  for (const [prompt, choices] of prompts.entries()) {
+    const formatters = choices.map(createLogprobFormatter)
+    for await (const { index: choice, event, generation } of mergeChoices(choices)) {
+      const index = prompt * n + choice
+      const toLogprobs = formatters[choice] as LogprobFormatter
+      const chunk = (text: string, finish: string | null = null, logprobs: object | null = null): string => {
+        const choice = JSON.stringify({ text, index, logprobs, finish_reason: finish })
+        return dataFrame(`${opening},"choices":[${choice}]${tail}`)
+      }
       if (event.type === 'start') {
         const common = toHead(generation, 'text_completion', 'cmpl')
         // All chunks have the id, date and model of the first completion.
         opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
+        const echo = echoes[prompt] ?? ''
         if (echo) yield chunk(echo)
       } else if (event.type === 'prompt') {
         yield chunk('', null, toLogprobs(event.tokens))
@@ -68,22 +85,15 @@ export async function* renderTextChunks(
         yield chunk(event.text, null, event.logprobs && toLogprobs(event.logprobs))
       } else if (event.type === 'end') {
         yield chunk('', finishReasons[event.finishReason])
-        usage = addUsage(usage, event.usage)
+        usages[index] = event.usage
       }
     }
-    index++
   }
-  if (includesUsage) yield usageFrame(opening, toUsage(usage))
+  if (includesUsage) yield usageFrame(opening, toUsage(sumUsage(usages, n)))
   yield dataFrame('[DONE]')
 }
 
-const noUsage: UsageCounts = { inputTokens: 0, reusedTokens: 0, outputTokens: 0 }
-
-const addUsage = (a: UsageCounts, b: UsageCounts): UsageCounts => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  reusedTokens: a.reusedTokens + b.reusedTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-})
+type LogprobFormatter = ReturnType<typeof createLogprobFormatter>
 
 /** Creates a formatter for logprobs. Text offsets are in code points, and continue from chunk to chunk. */
 function createLogprobFormatter(): (tokens: readonly PromptToken[]) => object {

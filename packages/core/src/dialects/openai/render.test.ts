@@ -57,7 +57,7 @@ async function dataOf(frames: AsyncIterable<string>): Promise<unknown[]> {
 test('a complete response is a chat completion', () => {
   const answer = { text: 'Hello.', finishReason: 'stop', usage, timings, fingerprint: 'fp_1' } as const
 
-  const value = renderCompletion(generationOf([]), answer, body)
+  const value = renderCompletion([{ generation: generationOf([]), answer }], body)
 
   expect(value).toEqual({
     id: 'chatcmpl-abc',
@@ -87,13 +87,13 @@ const reasons: [FinishReason, string][] = [
 test.each(reasons)('an answer that ends with %s has the finish reason %s', (reason, finish) => {
   const answer = { text: '', finishReason: reason, usage, timings, fingerprint: 'fp_1' }
 
-  const value = renderCompletion(generationOf([]), answer, body)
+  const value = renderCompletion([{ generation: generationOf([]), answer }], body)
 
   expect(value).toMatchObject({ choices: [{ finish_reason: finish }] })
 })
 
 test.each(reasons)('a stream that ends with %s has the finish reason %s', async (reason, finish) => {
-  const data = await dataOf(renderChunks(generationOf([], reason), body))
+  const data = await dataOf(renderChunks([generationOf([], reason)], body))
 
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: finish }] })
 })
@@ -111,7 +111,7 @@ test('a stream has the role, the pieces, the finish reason and [DONE]', async ()
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
   })
 
-  const data = await dataOf(renderChunks(generationOf(['Hel', 'lo.']), body))
+  const data = await dataOf(renderChunks([generationOf(['Hel', 'lo.'])], body))
 
   expect(data).toEqual([
     chunk({ role: 'assistant', content: '', refusal: null }),
@@ -132,7 +132,7 @@ test.each<[before: string, events: readonly (string | GenerateEvent)[], content:
 ])(
   'in the first chunk before %s, the content is null unless it is text',
   async (_before, events, content) => {
-    const [first] = await dataOf(renderChunks(generationOf(events), body))
+    const [first] = await dataOf(renderChunks([generationOf(events)], body))
 
     expect(first).toMatchObject({ choices: [{ delta: { role: 'assistant', content } }] })
   },
@@ -140,7 +140,7 @@ test.each<[before: string, events: readonly (string | GenerateEvent)[], content:
 
 test('with include_usage every chunk has a usage, and the last chunk has the counts', async () => {
   const data = await dataOf(
-    renderChunks(generationOf(['Hi']), { ...body, stream_options: { include_usage: true } }),
+    renderChunks([generationOf(['Hi'])], { ...body, stream_options: { include_usage: true } }),
   )
 
   expect(data).toMatchObject([
@@ -155,7 +155,7 @@ test('with include_usage every chunk has a usage, and the last chunk has the cou
 test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: false } }]])(
   'with %j no chunk has a usage',
   async (fields) => {
-    const data = await dataOf(renderChunks(generationOf(['Hi']), { ...body, ...fields }))
+    const data = await dataOf(renderChunks([generationOf(['Hi'])], { ...body, ...fields }))
 
     expect(data).toHaveLength(4)
     for (const chunk of data) expect(chunk).not.toHaveProperty('usage')
@@ -165,7 +165,7 @@ test.each([[{}], [{ stream_options: {} }], [{ stream_options: { include_usage: f
 test.each(['"quoted" \\ and \n\nbroken\r\n', 'data: [DONE]\n\n', '\u2028 ü 😀 \u0000', '}],"x":1'])(
   'the text %j arrives unchanged',
   async (text) => {
-    const data = await dataOf(renderChunks(generationOf([text]), body))
+    const data = await dataOf(renderChunks([generationOf([text])], body))
 
     expect(data).toHaveLength(4)
     expect(data[1]).toMatchObject({ choices: [{ delta: { content: text } }] })
@@ -182,7 +182,7 @@ test('each frame is one event, rendered when it is pulled', async () => {
     made++
     yield { type: 'text', text: 'b', tokens: 1 }
   }
-  const frames = renderChunks({ ...head, [Symbol.asyncIterator]: events }, body)
+  const frames = renderChunks([{ ...head, [Symbol.asyncIterator]: events }], body)
 
   const opened = await frames.next()
   const { value: frame } = await frames.next()
@@ -201,7 +201,7 @@ test('ending the frames early cancels the generation', async () => {
       closed = true
     }
   }
-  const frames = renderChunks({ ...head, [Symbol.asyncIterator]: events }, body)
+  const frames = renderChunks([{ ...head, [Symbol.asyncIterator]: events }], body)
   await frames.next()
 
   await frames.return(undefined)
@@ -226,8 +226,8 @@ test('the finish reason is tool_calls if a stop sequence follows a call', async 
     yield { type: 'end', finishReason: 'stop', stopSequence: 'STOP', usage, timings }
   }
 
-  const whole = renderCompletion(generationOf([]), answer, body)
-  const data = await dataOf(renderChunks({ ...head, [Symbol.asyncIterator]: events }, body))
+  const whole = renderCompletion([{ generation: generationOf([]), answer }], body)
+  const data = await dataOf(renderChunks([{ ...head, [Symbol.asyncIterator]: events }], body))
 
   expect(whole).toMatchObject({ choices: [{ message: { content: null }, finish_reason: 'tool_calls' }] })
   expect(data.at(-2)).toMatchObject({ choices: [{ delta: {}, finish_reason: 'tool_calls' }] })
@@ -243,7 +243,7 @@ test.each(['"quoted" \\ \n', '\u2028 ü 😀', '}],"x":1'])(
       yield { type: 'reasoning', text, tokens: 1 }
     }
 
-    const data = await dataOf(renderChunks({ ...head, [Symbol.asyncIterator]: events }, body))
+    const data = await dataOf(renderChunks([{ ...head, [Symbol.asyncIterator]: events }], body))
 
     expect(data.slice(1)).toMatchObject([
       { choices: [{ delta: { tool_calls: [{ id: text, function: { name: text, arguments: '' } }] } }] },
@@ -257,5 +257,7 @@ test('reused tokens count as part of the prompt', async () => {
   const cached = { ...usage, cacheReadTokens: 3, cacheWriteTokens: { '5m': 2, '1h': 1 } }
   const answer = { text: '', finishReason: 'stop', usage: cached, timings, fingerprint: 'fp_1' } as const
 
-  expect(renderCompletion(generationOf([]), answer, body)).toMatchObject({ usage: wireUsage })
+  expect(renderCompletion([{ generation: generationOf([]), answer }], body)).toMatchObject({
+    usage: wireUsage,
+  })
 })

@@ -15,96 +15,135 @@ import type {
   ToolCall,
 } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
+import { type FinishedChoice, mergeChoices, sumUsage } from './choices.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
 /** Renders a complete response. */
-export function renderCompletion(
-  generation: Generation,
-  answer: GenerateResult,
-  body: ChatCompletionRequest,
-): object {
-  const { text, reasoning, reasoningTokens = 0, toolCalls = [], finishReason, logprobs = [] } = answer
-  const isCalling = toolCalls.length > 0
+export function renderCompletion(choices: readonly FinishedChoice[], body: ChatCompletionRequest): object {
+  const [{ generation, answer }] = choices as readonly [FinishedChoice]
   return {
     ...toHead(generation, 'chat.completion', 'chatcmpl'),
     system_fingerprint: answer.fingerprint,
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: 'assistant',
-          content: isCalling && text === '' ? null : text,
-          refusal: null,
-          ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning }),
-          ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
-        },
-        logprobs: body.logprobs ? toLogprobs(logprobs) : null,
-        // If there are tool calls, a stop sequence after them does not change the finish reason.
-        finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
-      },
-    ],
-    usage: toUsage(answer.usage, reasoningTokens),
+    choices: choices.map(({ answer }, index) => toChoice(answer, index, body)),
+    usage: toUsage(
+      sumUsage(choices.map(({ answer }) => answer.usage)),
+      choices.reduce((sum, { answer: { reasoningTokens = 0 } }) => sum + reasoningTokens, 0),
+    ),
+  }
+}
+
+function toChoice(answer: GenerateResult, index: number, body: ChatCompletionRequest): object {
+  const { text, reasoning, toolCalls = [], finishReason, logprobs = [] } = answer
+  const isCalling = toolCalls.length > 0
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: isCalling && text === '' ? null : text,
+      refusal: null,
+      ...(reasoning !== undefined && { reasoning_content: reasoning, reasoning }),
+      ...(isCalling && { tool_calls: toolCalls.map(toToolCall) }),
+    },
+    logprobs: body.logprobs ? toLogprobs(logprobs) : null,
+    // If there are tool calls, a stop sequence after them does not change the finish reason.
+    finish_reason: isCalling && finishReason === 'stop' ? 'tool_calls' : finishReasons[finishReason],
   }
 }
 
 /** Renders the frames of a streamed response. */
 export async function* renderChunks(
-  generation: Generation,
+  choices: readonly [Generation, ...(Generation | Promise<Generation>)[]],
   body: ChatCompletionRequest,
 ): AsyncGenerator<string> {
-  const includesUsage = body.stream_options?.include_usage ?? false
-  const common = toHead(generation, 'chat.completion.chunk', 'chatcmpl')
-  let opening = ''
-  let isFirst = true
-  let isCalling = false
-  let reasoningTokens = 0
-  const tail = includesUsage ? ',"usage":null}' : '}'
-  const chunk = (delta: string, finish = 'null', logprobs = 'null'): string =>
-    dataFrame(
-      `${opening},"choices":[{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}]${tail}`,
-    )
+  const [first, ...others] = choices
+  const chunks = new ChatChunks(first, body)
+  // For speed, a single choice is read without another iterator between.
+  if (others.length === 0) for await (const event of first) yield* chunks.render(0, event)
+  else for await (const { index, event } of mergeChoices(choices)) yield* chunks.render(index, event)
+  if (chunks.ended === choices.length) yield* chunks.end()
+}
 
-  for await (const event of generation) {
+interface ChoiceState {
+  hasBegun: boolean
+  isCalling: boolean
+}
+
+class ChatChunks {
+  /** Number of choices that have ended. */
+  ended = 0
+  readonly #head: object
+  readonly #includesUsage: boolean
+  readonly #states: ChoiceState[] = []
+  readonly #usages: TokenUsage[] = []
+  #opening = ''
+  #reasoningTokens = 0
+
+  constructor(generation: Generation, { stream_options: options }: ChatCompletionRequest) {
+    this.#head = toHead(generation, 'chat.completion.chunk', 'chatcmpl')
+    this.#includesUsage = options?.include_usage ?? false
+  }
+
+  *render(index: number, event: GenerateEvent): Generator<string> {
     if (event.type === 'start') {
       // Common fields are serialised once. Serialising each chunk costs more than generating its tokens.
-      opening = JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
-      continue
+      this.#opening ||= JSON.stringify({ ...this.#head, system_fingerprint: event.fingerprint }).slice(0, -1)
+      return
     }
-    if (isFirst) yield chunk(toFirstDelta(event))
-    isFirst = false
+    this.#states[index] ??= { hasBegun: false, isCalling: false }
+    const state = this.#states[index]
+    if (!state.hasBegun) yield this.#chunk(index, toFirstDelta(event))
+    state.hasBegun = true
+    yield this.#renderEvent(index, event, state)
+  }
+
+  *end(): Generator<string> {
+    if (this.#includesUsage)
+      yield usageFrame(this.#opening, toUsage(sumUsage(this.#usages), this.#reasoningTokens))
+    yield dataFrame('[DONE]')
+  }
+
+  #renderEvent(index: number, event: Exclude<GenerateEvent, { type: 'start' }>, state: ChoiceState): string {
     switch (event.type) {
       case 'text': {
         const logprobs = event.logprobs && JSON.stringify(toLogprobs(event.logprobs))
-        yield chunk(`{"content":${JSON.stringify(event.text)}}`, 'null', logprobs)
-        break
+        return this.#chunk(index, `{"content":${JSON.stringify(event.text)}}`, 'null', logprobs)
       }
       case 'reasoning': {
         const thought = JSON.stringify(event.text)
-        reasoningTokens += event.tokens
-        yield chunk(`{"reasoning_content":${thought},"reasoning":${thought}}`)
-        break
+        this.#reasoningTokens += event.tokens
+        return this.#chunk(index, `{"reasoning_content":${thought},"reasoning":${thought}}`)
       }
       case 'tool-call': {
-        isCalling = true
+        state.isCalling = true
         // The name is sent only once, since clients concatenate repeated names.
         const call = { index: event.index, ...toToolCall({ ...event, arguments: '' }) }
-        yield chunk(`{"tool_calls":[${JSON.stringify(call)}]}`)
-        break
+        return this.#chunk(index, `{"tool_calls":[${JSON.stringify(call)}]}`)
       }
       case 'tool-arguments': {
-        const { index, json } = event
-        yield chunk(`{"tool_calls":[${JSON.stringify({ index, function: { arguments: json } })}]}`)
-        break
+        const call = { index: event.index, function: { arguments: event.json } }
+        return this.#chunk(index, `{"tool_calls":[${JSON.stringify(call)}]}`)
       }
-      case 'end': {
-        // An incomplete tool call has been sent already, and must not look complete.
-        const isBroken = event.incompleteCalls !== undefined
-        const effectiveReason = isCalling && event.finishReason === 'stop' ? 'tool-calls' : event.finishReason
-        yield chunk('{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))
-        if (includesUsage) yield usageFrame(opening, toUsage(event.usage, reasoningTokens))
-        yield dataFrame('[DONE]')
-      }
+      default:
+        return event.type === 'end' ? this.#renderEnd(index, event, state) : ''
     }
+  }
+
+  #renderEnd(
+    index: number,
+    event: Extract<GenerateEvent, { type: 'end' }>,
+    { isCalling }: ChoiceState,
+  ): string {
+    this.ended++
+    this.#usages[index] = event.usage
+    // An incomplete tool call has been sent already, and must not look complete.
+    const isBroken = event.incompleteCalls !== undefined
+    const effectiveReason = isCalling && event.finishReason === 'stop' ? 'tool-calls' : event.finishReason
+    return this.#chunk(index, '{}', JSON.stringify(isBroken ? 'length' : finishReasons[effectiveReason]))
+  }
+
+  #chunk(index: number, delta: string, finish = 'null', logprobs = 'null'): string {
+    const choice = `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}`
+    return dataFrame(`${this.#opening},"choices":[${choice}]${this.#includesUsage ? ',"usage":null}' : '}'}`)
   }
 }
 

@@ -159,6 +159,8 @@ test.each<[body: object, param: string, issue: Issue]>([
     'response_format.json_schema.schema',
     'type',
   ],
+  [{ ...minimal, n: 0 }, 'n', 'integer_too_small'],
+  [{ ...minimal, n: 9 }, 'n', 'integer_too_big'],
   [{ ...minimal, reasoning_effort: 'some' }, 'reasoning_effort', 'value'],
 ])('%j is rejected, and the error names the field %s and the issue %s', (body, param, issue) => {
   expect(() => read(body)).toThrow(
@@ -167,7 +169,6 @@ test.each<[body: object, param: string, issue: Issue]>([
 })
 
 test.each([
-  [{ n: 2 }, 'n'],
   [{ tools: [{ type: 'custom', custom: { name: 'f' } }] }, 'tools[0].type'],
   [{ tool_choice: { type: 'custom', custom: { name: 'f' } } }, 'tool_choice.type'],
   [{ functions: [{ name: 'f' }] }, 'functions'],

@@ -9,6 +9,7 @@ import type { Issue } from '../../errors.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
+import { maxChoices } from './choices.ts'
 import { constraintFields, ResponseFormat } from './formats.ts'
 import { localServerFields } from './local-server-fields.ts'
 import { Messages } from './messages.ts'
@@ -90,8 +91,6 @@ export const generationFields = {
   /** Predecessor of `safety_identifier`, which takes precedence. */
   user: optional(z.string()),
   safety_identifier: optional(z.string()),
-
-  n: unsupportedUnless(integerFrom(1, 128), 'More than one choice', (value) => value === 1),
 }
 export type GenerationFields = z.output<z.ZodObject<typeof generationFields>>
 
@@ -103,6 +102,7 @@ export const ChatCompletionRequest = z
     ...generationFields,
     ...toolFields,
     messages: Messages,
+    n: optional(integerFrom(1, maxChoices)),
     max_completion_tokens: optional(tokenCount),
     // Other local servers accept -1 as "no limit", and their users send it.
     max_tokens: z.preprocess((value) => (value === -1 ? undefined : value), optional(tokenCount)),
@@ -147,22 +147,79 @@ export const textsOrTokens = (Text: z.ZodString) =>
     )
 const isTokens = (given: readonly unknown[]): given is readonly number[] => typeof given[0] === 'number'
 
+/** A prompt as a list of texts and token ids, in order. */
+const Pieces = z
+  .custom<readonly (string | number)[]>(
+    (value) => Array.isArray(value) && areTokens(value.filter((piece) => typeof piece !== 'string')),
+    { params: { issue: 'type' }, error: 'expected text or token ids.' },
+  )
+  .refine(({ length }) => length > 0, { params: { issue: 'empty' }, error: 'expected at least one token.' })
+  .transform(joinTokens)
+
+/** Joins adjacent token ids into one list. */
+function joinTokens(pieces: readonly (string | number)[]): readonly (string | readonly number[])[] {
+  const joined: (string | number[])[] = []
+  for (const piece of pieces) {
+    const last = joined.at(-1)
+    if (typeof piece === 'string') joined.push(piece)
+    else if (Array.isArray(last)) last.push(piece)
+    else joined.push([piece])
+  }
+  return joined
+}
+
+/** One or more prompts. A list with a number is one prompt, of token ids and texts. */
+const Prompts = z.preprocess(
+  (given) =>
+    typeof given === 'string' || (Array.isArray(given) && given.some((one) => typeof one === 'number'))
+      ? [given]
+      : given,
+  list(z.union([z.string().transform((text) => [text]), Pieces], { error: 'expected text or token ids.' }), {
+    min: 1,
+    max: maxInputs,
+  }),
+)
+
 export const CompletionRequest = z
   .object({
     ...generationFields,
-    prompt: textsOrTokens(z.string()),
+    prompt: Prompts,
     // -1 means "no limit", as in chat completions.
     max_tokens: optional(integerFrom(-1)),
     suffix: optional(z.string()),
     echo: optional(z.boolean()),
-    logprobs: optional(integerFrom(0, 5)),
+    logprobs: optional(integerFrom(0, limits.logprobs)),
     response_format: optional(ResponseFormat),
-
-    best_of: unsupportedUnless(integerFrom(1, 20), '`best_of`', (value) => value === 1),
+    n: optional(integerFrom(1, maxChoices)),
+    best_of: optional(integerFrom(1, maxChoices)),
   })
   .refine(({ max_tokens, echo }) => max_tokens !== 0 || echo, {
     path: ['max_tokens'],
     params: { issue: 'integer_too_small' },
     error: "expected a whole number from 1 up, or 0 together with 'echo'.",
   })
+  .refine(({ n = 1, best_of: answers = n }) => answers >= n, {
+    path: ['best_of'],
+    params: { issue: 'integer_too_small' },
+    error: "expected at least the number of 'n'.",
+  })
+  .refine(({ n = 1, best_of: answers = n, stream }) => answers === n || !stream, {
+    path: ['best_of'],
+    params: { issue: 'value' },
+    error: "with 'stream', it cannot be more than 'n'.",
+  })
+  .refine((body) => body.prompt.length * answersPerPrompt(body) <= maxInputs, {
+    path: ['n'],
+    params: { issue: 'integer_too_big' },
+    error: `expected at most ${maxInputs} answers in total.`,
+  })
 export type CompletionRequest = z.output<typeof CompletionRequest>
+
+/** Number of answers to generate for each prompt. */
+export const answersPerPrompt = ({
+  n = 1,
+  best_of: answers = n,
+}: {
+  readonly n?: number | undefined
+  readonly best_of?: number | undefined
+}): number => answers

@@ -2,10 +2,16 @@
 import type { GenerateRequest, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { omitUndefined } from '../fields.ts'
+import { repeatRequest } from './choices.ts'
 import { toFormat } from './formats.ts'
 import { toLocalSampling } from './local-server-fields.ts'
 import { toMessages } from './messages.ts'
-import type { ChatCompletionRequest, CompletionRequest, GenerationFields } from './schema.ts'
+import {
+  answersPerPrompt,
+  type ChatCompletionRequest,
+  type CompletionRequest,
+  type GenerationFields,
+} from './schema.ts'
 import { toTools } from './tools.ts'
 
 /** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
@@ -27,7 +33,9 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
   }
 }
 
-/** Translates each prompt to a request. Throws `invalid_request` for fields that cannot be combined. */
+/**
+ * Translates each prompt to requests, one for each answer. Throws `invalid_request` for fields that cannot be combined.
+ */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
   const { max_tokens: maxTokens, logprobs } = body
   const promptLogprobs = body.echo && logprobs !== undefined
@@ -37,22 +45,31 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
       issue: 'unsupported',
     })
   const format = toFormat({ ...body, format: body.response_format }, 'response_format')
-  return body.prompt.map((prompt) => ({
-    ...toCommon(body),
-    input: toTextInput(prompt, body),
-    ...(maxTokens === undefined ? { defaultMaxTokens } : maxTokens >= 0 && { maxTokens }),
-    ...(format && { format }),
-    ...(logprobs !== undefined && { logprobs }),
-    ...(promptLogprobs && { promptLogprobs }),
-  }))
+  // The best answers are those with the highest logprobs.
+  const hasChoice = answersPerPrompt(body) > (body.n ?? 1)
+  const reported = logprobs ?? (hasChoice ? 0 : undefined)
+  return body.prompt.flatMap((prompt) =>
+    repeatRequest(
+      {
+        ...toCommon(body),
+        input: toTextInput(prompt, body),
+        ...(maxTokens === undefined ? { defaultMaxTokens } : maxTokens >= 0 && { maxTokens }),
+        ...(format && { format }),
+        ...(reported !== undefined && { logprobs: reported }),
+        ...(promptLogprobs && { promptLogprobs }),
+      },
+      answersPerPrompt(body),
+    ),
+  )
 }
 
 function toTextInput(
-  prompt: string | readonly number[],
+  prompt: CompletionRequest['prompt'][number],
   { suffix }: CompletionRequest,
 ): GenerateRequest['input'] {
-  if (!suffix) return { kind: 'text', prompt: [prompt], template: false }
-  if (typeof prompt === 'string') return { kind: 'infill', prefix: prompt, suffix }
+  if (!suffix) return { kind: 'text', prompt, template: false }
+  if (prompt.every((piece) => typeof piece === 'string'))
+    return { kind: 'infill', prefix: prompt.join(''), suffix }
   throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
 }
 

@@ -48,6 +48,7 @@ export const ResponsesRequest = z
   .object({
     ...generationFields,
     ...toolFields,
+    n: unsupportedUnless(integerFrom(1), 'More than one choice', (value) => value === 1),
     input: optional(Input),
     instructions: optional(z.string()),
     max_output_tokens: optional(integerFrom(1)),
