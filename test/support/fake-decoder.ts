@@ -77,6 +77,11 @@ export function fakeDecoder(
       cells.set(sequence, (cells.get(sequence) ?? []).slice(0, keep))
       return true
     },
+    minCopyLength: Number.POSITIVE_INFINITY,
+    async copy(from, to) {
+      expect(isDecoding).toBe(false)
+      cells.set(to, [...(cells.get(from) ?? [])])
+    },
     isComplete: () => true,
     async save(sequence, tokens, file) {
       expect(isDecoding).toBe(false)

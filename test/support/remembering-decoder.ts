@@ -30,6 +30,10 @@ interface RememberingOptions {
 export function rememberingDecoder(options: RememberingOptions): Remembering {
   const { sequences: sequenceCount, chunkSize, cutsBack: canTruncate, bytesPerToken, onStep } = options
   const cells = new Map<number, readonly Token[]>()
+  const copied = new Set<number>()
+  const expectMemory = (sequence: number): void => {
+    if (copied.has(sequence)) throw new Error(`The memory of the sequence ${sequence} is not copied yet.`)
+  }
   const of = (sequence: number): readonly Token[] => cells.get(sequence) ?? []
   const decoder: Remembering = {
     evaluated: 0,
@@ -40,6 +44,7 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
     chunksAtOnce: 2,
     async decode(pieces) {
       onStep()
+      copied.clear()
       return pieces.map(({ sequence, position, tokens, sampler }) => {
         if (of(sequence).length !== position)
           throw new Error(`The sequence has ${of(sequence).length} tokens, decoding starts at ${position}.`)
@@ -61,6 +66,7 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
     },
     isComplete: () => canTruncate,
     async save(sequence, tokens, file) {
+      expectMemory(sequence)
       const { fails } = decoder
       decoder.fails = undefined
       if (fails === 'at once') throw new Error('The disk is full.')
@@ -71,7 +77,14 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
       return content.length
     },
     windowSize: Number.POSITIVE_INFINITY,
+    minCopyLength: canTruncate ? chunkSize : Number.POSITIVE_INFINITY,
+    async copy(from, to) {
+      cells.set(to, of(from))
+      // llama.cpp copies the memory at the beginning of the next step.
+      copied.add(to)
+    },
     async load(sequence, file) {
+      expectMemory(sequence)
       const tokens = JSON.parse(await readFile(file, 'utf8')) as Token[]
       cells.set(sequence, tokens)
       return tokens.length

@@ -33,6 +33,16 @@ export interface Decoder {
    */
   load(sequence: number, file: string): Promise<number>
   /**
+   * Number of tokens from which a copy of their state is faster than their evaluation. `Infinity` if a copy cannot be
+   * truncated.
+   */
+  readonly minCopyLength: number
+  /**
+   * Replaces the state of a sequence by that of another one. The memory is copied at the beginning of the next step, so
+   * the copy must not be saved, nor its sequence loaded, before that step.
+   */
+  copy(from: number, to: number): Promise<unknown>
+  /**
    * Sets the thread counts from the next step on. Deterministic sequences always decode with one fixed count.
    */
   setThreads(decodeThreads: number, prefillThreads: number): void

@@ -53,6 +53,79 @@ test('two chunks that are evaluated at once count as whole chunks for a determin
   expect(decoder.steps).toEqual([[[0, 40, 6]]])
 })
 
+describe('a prompt that a running sequence shares', () => {
+  /** Runs a second job when the first one has its first token, and resolves with that job. */
+  async function runBeside(
+    decoder: Decoder,
+    more: Partial<GenerationJob> = {},
+    first: Partial<GenerationJob> = {},
+    all = scheduler(decoder),
+  ): Promise<GenerationJob & Recorded> {
+    const second = job(prompt(40), more)
+    let running: Promise<unknown> | undefined
+    const onToken = () => {
+      running ??= all.run(second)
+      return true
+    }
+    await all.run(job(prompt(40), { maxTokens: 6, onToken, ...first }))
+    await running
+    return second
+  }
+
+  test('is copied instead of evaluated again', async () => {
+    const decoder = fakeDecoder({ minCopyLength: 8 })
+
+    const second = await runBeside(decoder)
+
+    expect(second).toMatchObject({ reused: 39, tokens: [1, 2, 3] })
+    expect(decoder.steps.flat().filter(([sequence]) => sequence === 1)[0]).toEqual([1, 39, 1])
+    expect(decoder.samplers).toBe(0)
+  })
+
+  test('is copied up to its last whole chunk for a deterministic output', async () => {
+    const second = await runBeside(fakeDecoder({ minCopyLength: 8 }), { isDeterministic: true })
+
+    expect(second).toMatchObject({ reused: 32, tokens: [1, 2, 3] })
+  })
+
+  test.each<[why: string, more: Partial<GenerationJob>, minCopyLength: number]>([
+    ['if it belongs to another tenant', { tenant: 'bob' }, 8],
+    ['if it is too short', {}, 40],
+    ['before a breakpoint', { breakpoints: [{ length: 39, lifetime: '5m' }] }, 8],
+    ['with logprobs of the prompt', { onPromptLogprobs: () => {} }, 8],
+  ])('is not copied %s', async (_why, more, minCopyLength) => {
+    expect(await runBeside(fakeDecoder({ minCopyLength }), more)).toMatchObject({
+      reused: 0,
+      tokens: [1, 2, 3],
+    })
+  })
+
+  test('is forgotten if the job is aborted before its first step, and its slot is used later', async () => {
+    const decoder = fakeDecoder({ minCopyLength: 8, sequenceCount: 2 })
+    const all = scheduler(decoder)
+    const aborted = new AbortController()
+    const later = job(prompt(20, 500), { tenant: 'bob' })
+    const runs: Promise<unknown>[] = []
+
+    await runBeside(
+      decoder,
+      {
+        signal: aborted.signal,
+        onStart: () => {
+          aborted.abort()
+          runs.push(all.run(later))
+        },
+      },
+      { maxTokens: 12 },
+      all,
+    )
+    await Promise.all(runs)
+
+    expect(later).toMatchObject({ reused: 0, tokens: [501, 502, 503] })
+    expect(decoder.samplers).toBe(0)
+  })
+})
+
 test('a job that arrives when the last one ends is run', async () => {
   const decoder = fakeDecoder()
   const progress = { steps: 0 }

@@ -77,16 +77,19 @@ export class PromptCache {
       request,
       hasPromptLogprobs(job) ? Number.POSITIVE_INFINITY : snapshot?.tokens.length,
     )
-    return match && { ...match, snapshot, divergence }
+    return match && { ...match, snapshot: match.copy ? undefined : snapshot, divergence }
   }
 
-  /** Prepares the slot for the prompt: truncates its state to the matching prefix, or loads a snapshot. */
+  /**
+   * Prepares the slot for the prompt: truncates its state to the matching prefix, copies that of another slot, or loads a
+   * snapshot.
+   */
   async prepare(acquired: AcquiredSlot, job: GenerationJob): Promise<CachePlan> {
     const { slot, snapshot } = acquired
     // Saving the displaced state must not evict this snapshot.
     if (snapshot) this.#snapshots?.touch(snapshot)
     await this.#saveDisplaced(acquired)
-    if (!this.#truncate(acquired)) await this.#restore(slot, snapshot)
+    if (!this.#truncate(acquired) && !(await this.#copy(acquired))) await this.#restore(slot, snapshot)
     slot.promptLength = job.prompt.length
     const breakpoints = this.breakpointsOf(job)
     // Breakpoints inside the reused prefix cannot be saved any more.
@@ -162,7 +165,8 @@ export class PromptCache {
     const { tokens, pieceEnds } = slot
     const isExact = this.#isRestoreExact(tokens.length)
     const snapshots = this.#snapshots
-    if (!snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
+    if (!snapshots || tokens.length === 0 || slot.isCopyPending || (isDeterministic && !isExact))
+      return undefined
     const saved = await this.#runNative(() =>
       snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file)),
     )
@@ -235,7 +239,11 @@ export class PromptCache {
     const maxReuse = this.#cacheableBreakpoints(breakpoints).find(
       ({ length }) => length > cachedLength,
     )?.length
-    return { prompt, tenant, isDeterministic, pieceEnds: this.#pieceEndsOf(breakpoints), maxReuse }
+    return {
+      ...{ prompt, tenant, isDeterministic, pieceEnds: this.#pieceEndsOf(breakpoints), maxReuse },
+      // A copy cannot be saved at a breakpoint before the next step.
+      ...(breakpoints.length === 0 && { minCopyLength: this.#decoder.minCopyLength }),
+    }
   }
 
   #cacheableBreakpoints(breakpoints: readonly Breakpoint[]): readonly Breakpoint[] {
@@ -262,6 +270,19 @@ export class PromptCache {
   #truncate({ slot, matchLength }: SlotMatch): boolean {
     if (matchLength === 0 || !this.#decoder.truncate(slot.id, matchLength)) return false
     this.#slots.truncate(slot, matchLength)
+    return true
+  }
+
+  /** Copies the prefix of a slot in use. Returns `false` if there is none. */
+  async #copy({ slot, copy }: SlotMatch): Promise<boolean> {
+    if (!copy || copy.source.tokens.length < copy.length) return false
+    const { source, length } = copy
+    this.#empty(slot)
+    await this.#runNative(() => this.#decoder.copy(source.id, slot.id))
+    this.#slots.restore(slot, source)
+    slot.isCopyPending = true
+    if (!this.#decoder.truncate(slot.id, length)) return false
+    this.#slots.truncate(slot, length)
     return true
   }
 

@@ -21,6 +21,8 @@ export interface Slot {
   /** Last use of the slot, as a counter over the uses of all slots. */
   usedAt: number
   isBusy: boolean
+  /** Whether the state was copied from another slot, and the memory will be copied at the next step. */
+  isCopyPending: boolean
 }
 
 export interface SlotMatch {
@@ -29,6 +31,8 @@ export interface SlotMatch {
   readonly matchLength: number
   /** Tenant that the previous tokens of the slot belong to. */
   readonly previousTenant: string | undefined
+  /** A slot in use whose first `length` tokens are copied. Then no tokens of the own slot are reused. */
+  readonly copy: { readonly source: Slot; readonly length: number } | undefined
 }
 
 export interface SlotRequest {
@@ -43,6 +47,8 @@ export interface SlotRequest {
   readonly pieceEnds: readonly number[]
   /** Maximum number of reused tokens. @default all but the last */
   readonly maxReuse?: number | undefined
+  /** Minimum number of tokens that a copy of another slot must save. @default no copies */
+  readonly minCopyLength?: number
 }
 
 /** Whether both lists of piece ends divide the first `length` tokens into the same pieces. */
@@ -93,31 +99,50 @@ export class Slots {
       tenant: undefined,
       usedAt: 0,
       isBusy: false,
+      isCopyPending: false,
     }))
     this.#chunkSize = chunkSize
     this.#isComplete = isComplete
   }
 
   /**
-   * Takes the free slot with the longest match. If no match is long enough, takes the least useful free slot.
+   * Takes the free slot with the longest match. If no match is long enough, takes the least useful free slot. If a slot
+   * in use has a much longer match, that one is copied.
    * @param savedTokens length of the longest usable snapshot, in tokens. Shorter matches are not used.
    */
   acquire(request: SlotRequest, savedTokens = 0): SlotMatch | undefined {
-    const free = this.#slots.filter(({ isBusy }) => !isBusy)
-    const [match] = free
-      .map((slot) => ({ slot, keep: this.#measureMatch(slot, request) }))
-      .sort((a, b) => b.keep - a.keep)
+    const free = this.#slots.filter(({ isBusy, isCopyPending }) => !isBusy && !isCopyPending)
+    const match = this.#findLongestMatch(free, request)
     if (!match) return undefined
     // If another slot is empty, a match shorter than a chunk does not displace a prompt.
     const hasEmptySlot = free.some(({ tokens }) => tokens.length === 0)
     const isUsefulMatch =
       match.keep >= Math.max(minUsefulMatch, hasEmptySlot ? this.#chunkSize : 0, savedTokens)
-    const { slot, keep: matchLength } = isUsefulMatch ? match : { slot: this.#findLeastUseful(free), keep: 0 }
+    const copy = this.#findSource(request, Math.max(isUsefulMatch ? match.keep : 0, savedTokens))
+    const isOwnMatch = isUsefulMatch && !copy
+    const { slot, keep: matchLength } = isOwnMatch ? match : { slot: this.#findLeastUseful(free), keep: 0 }
     const previousTenant = slot.tenant
     slot.isBusy = true
     slot.tenant = request.tenant
     slot.usedAt = ++this.#uses
-    return { slot, matchLength, previousTenant }
+    return { slot, matchLength, previousTenant, copy }
+  }
+
+  /** Finds the slot in use with the longest match, unless a copy of it would save too few tokens. */
+  #findSource(request: SlotRequest, otherwiseReused: number): SlotMatch['copy'] {
+    const { minCopyLength = Number.POSITIVE_INFINITY } = request
+    const used = this.#slots.filter(({ isBusy, isCopyPending }) => isBusy && !isCopyPending)
+    const match = this.#findLongestMatch(used, request)
+    if (!match || !(match.keep - otherwiseReused >= minCopyLength)) return undefined
+    return { source: match.slot, length: match.keep }
+  }
+
+  #findLongestMatch(
+    slots: readonly Slot[],
+    request: SlotRequest,
+  ): { readonly slot: Slot; readonly keep: number } | undefined {
+    const matches = slots.map((slot) => ({ slot, keep: this.#measureMatch(slot, request) }))
+    return matches.sort((a, b) => b.keep - a.keep)[0]
   }
 
   get isFull(): boolean {
@@ -152,6 +177,7 @@ export class Slots {
 
   release(slot: Slot): void {
     slot.isBusy = false
+    if (slot.isCopyPending) this.clear(slot)
   }
 
   clear(slot: Slot): void {
@@ -185,6 +211,8 @@ export class Slots {
    * @param stops piece ends of the prompt
    */
   append(slot: Slot, tokens: readonly Token[], inChunks: boolean, stops: readonly number[] = []): void {
+    // A step has run.
+    for (const one of this.#slots) one.isCopyPending = false
     const isClean = inChunks && slot.deterministicLength === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
     if (!isClean) return

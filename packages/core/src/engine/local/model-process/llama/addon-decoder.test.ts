@@ -165,6 +165,7 @@ function scripted(context: object, open = openDecoder, flashAttention = true) {
     getSequenceKvCacheMinPosition: () => 0,
     saveSequenceStateToFile: async () => 0,
     loadSequenceStateFromFile: async () => new Uint32Array(),
+    copySequenceStateFromOtherSequence: async () => 0,
     setThreads() {},
     ...context,
   }

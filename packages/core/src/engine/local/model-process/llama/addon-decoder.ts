@@ -26,6 +26,9 @@ const hasSinglePoolThread = process.env.UV_THREADPOOL_SIZE === '1'
  */
 const padding = { rows: 64, from: 64_000 }
 
+/** A copy moves the memory of the whole context, which takes about as long as the evaluation of this part of it. */
+const copiedPart = 1 / 32
+
 /** Returns `undefined` if this version of node-llama-cpp has other internals. */
 export function openDecoder(
   llama: Llama,
@@ -46,6 +49,7 @@ class AddonDecoder implements Decoder {
    */
   readonly windowSize: number
   readonly chunksAtOnce: number
+  readonly minCopyLength: number
   chunkSize: number
   readonly #addon: Addon
   readonly #model: LlamaModel
@@ -67,6 +71,9 @@ class AddonDecoder implements Decoder {
     this.canTruncate = !isRecurrent && !isHybrid && !swaSize
     this.chunkSize = chunkSize
     this.chunksAtOnce = chunksAtOnce
+    this.minCopyLength = this.canTruncate
+      ? Math.max(chunkSize, contextSize * copiedPart)
+      : Number.POSITIVE_INFINITY
     this.#addon = addon
     this.#model = model
     this.#contextSize = contextSize
@@ -117,6 +124,10 @@ class AddonDecoder implements Decoder {
 
   async load(sequence: number, file: string): Promise<number> {
     return (await this.#addon.context.loadSequenceStateFromFile(file, sequence, this.#contextSize)).length
+  }
+
+  copy(from: number, to: number): Promise<number> {
+    return this.#addon.context.copySequenceStateFromOtherSequence(to, from)
   }
 
   setThreads(decode: number, prefill: number): void {

@@ -52,6 +52,7 @@ interface AddonContext {
   getSequenceKvCacheMinPosition(sequence: number): number
   saveSequenceStateToFile(file: string, sequence: number, tokens: Uint32Array): Promise<number>
   loadSequenceStateFromFile(file: string, sequence: number, contextSize: number): Promise<Uint32Array>
+  copySequenceStateFromOtherSequence(target: number, source: number): Promise<number>
   setThreads(threads: number): void
 }
 
@@ -96,6 +97,7 @@ export function addonOf(llama: Llama, model: LlamaModel, context: LlamaContext):
     'getSequenceKvCacheMinPosition',
     'saveSequenceStateToFile',
     'loadSequenceStateFromFile',
+    'copySequenceStateFromOtherSequence',
     'setThreads',
   ])
   const samplers = withMethods<AddonSamplerClass>(AddonSampler, [

@@ -17,6 +17,8 @@ function decoderOf(msOf: (threads: number, tokens: number) => number, chunkSize 
     isComplete: () => true,
     save: async () => 0,
     windowSize: Number.POSITIVE_INFINITY,
+    minCopyLength: Number.POSITIVE_INFINITY,
+    copy: async () => 0,
     load: async () => 0,
     async decode([piece]: readonly BatchEntry[]) {
       const { position, tokens } = piece as BatchEntry
