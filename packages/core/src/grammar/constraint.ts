@@ -39,6 +39,22 @@ export interface ToolCallFormat {
   /** Text between two calls. If absent, an output has at most one call. */
   readonly separator?: string
   readonly close?: string
+  /** Tags of arguments that are not JSON. Each parameter has a tag. If absent, the arguments are JSON. */
+  readonly parameters?: ParameterTags
+  /**
+   * Whether calls have no mark and are the whole output. Without a required call, a text is a call if it starts with
+   * the text before the name and the name of a tool.
+   */
+  readonly isWholeOutput?: true
+}
+
+/** Tags around the parameters of a call. Line breaks around values are optional. */
+export interface ParameterTags {
+  /** Text before the name. */
+  readonly open: string
+  /** Text between the name and a value: before text, and before JSON. */
+  readonly keyEnds: readonly [beforeText: string, beforeJson: string]
+  readonly valueEnd: string
 }
 
 export interface CallableTool {

@@ -7,7 +7,7 @@ import { Grammar, printRules } from './gbnf/grammar.ts'
 import { buildTextUpTo } from './gbnf/text-up-to.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
-import { buildCalls } from './tool-call-grammar.ts'
+import { buildCalls, buildWholeCalls } from './tool-call-grammar.ts'
 
 /**
  * Builds GBNF, or `undefined` if any text is valid. Throws an `LlmError` `invalid_request` for unsupported
@@ -71,7 +71,8 @@ function withCalls(
   grammar: Grammar,
 ): Expression | undefined {
   const { mark, prefix = '' } = format
-  if (!isRequired && !content && mark === undefined) return undefined
+  if (!isRequired && !content && mark === undefined)
+    return format.isWholeOutput && buildWholeCalls(tools, format, isParallel, grammar)
   const calls = buildCalls(tools, format, isParallel, grammar)
   if (!isRequired && !content && mark !== undefined)
     return buildTextUpTo(grammar, mark, (rest) => (isParallel ? sequence(calls, rest) : calls), true)

@@ -3,9 +3,11 @@ import { LlmError } from '../errors.ts'
 import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
 import type { Grammar } from './gbnf/grammar.ts'
+import { buildTextUnless } from './gbnf/text-up-to.ts'
 import { buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
+import { buildTaggedArguments } from './tagged-arguments.ts'
 
 /** Maximum number of parallel tool calls. A model that makes more calls is in a loop. */
 const maxCalls = 32
@@ -16,26 +18,18 @@ const maxCalls = 32
  */
 export function buildCalls(
   tools: readonly CallableTool[],
-  { open = '', call: [before, between, after], separator, close = '' }: ToolCallFormat,
+  format: ToolCallFormat,
   isParallel: boolean,
   grammar: Grammar,
 ): Expression {
-  const isJson = before.endsWith('"')
-  const bridgeRule = grammar.define('between', choice(...[between].flat().map(buildLiteral)))
-  const values = tools.map((tool) => buildArguments(tool, grammar))
-  const impossibleIndex = grammar.findImpossible(values)
-  if (impossibleIndex !== undefined)
-    withErrorField(tools[impossibleIndex]?.field ?? 'parameters', () => {
-      throw unsatisfiable()
-    })
-  const named = tools.map(({ name }, index) => {
-    const written = isJson ? JSON.stringify(name).slice(1, -1) : name
-    return [written, sequence(bridgeRule, values[index] as Expression)] as const
-  })
-  const call = grammar.define(
-    'call',
-    sequence(buildLiteral(before), buildWordsRule(named, grammar), buildLiteral(after)),
-  )
+  const {
+    open = '',
+    call: [before],
+    separator,
+    close = '',
+  } = format
+  const named = buildNamedCalls(tools, format, grammar)
+  const call = grammar.define('call', sequence(buildLiteral(before), buildWordsRule(named, grammar)))
   const more = isParallel && separator !== undefined ? maxCalls - 1 : 0
   return sequence(
     buildLiteral(open),
@@ -43,6 +37,51 @@ export function buildCalls(
     grammar.repeat(sequence(buildLiteral(separator ?? ''), call), 0, more),
     buildLiteral(close),
   )
+}
+
+/**
+ * Builds a text that is a call if it starts with the text before the name and the name of a tool. Models write a
+ * semicolon between two calls.
+ */
+export function buildWholeCalls(
+  tools: readonly CallableTool[],
+  format: ToolCallFormat,
+  isParallel: boolean,
+  grammar: Grammar,
+): Expression {
+  const [before] = format.call
+  const named = buildNamedCalls(tools, format, grammar)
+  const call = grammar.define('call', sequence(buildLiteral(before), buildWordsRule(named, grammar)))
+  const further = grammar.repeat(sequence(buildLiteral('; '), call), 0, isParallel ? maxCalls - 1 : 0)
+  return buildTextUnless(
+    named.map(([name, rest]) => [before + name, sequence(rest, further)]),
+    grammar,
+  )
+}
+
+/** Builds, for each tool, its name and the rest of the call. */
+function buildNamedCalls(
+  tools: readonly CallableTool[],
+  { call: [before, between, after], parameters }: ToolCallFormat,
+  grammar: Grammar,
+): readonly (readonly [name: string, rest: Expression])[] {
+  const isJson = before.endsWith('"')
+  const bridgeRule = grammar.define('between', choice(...[between].flat().map(buildLiteral)))
+  const end = buildLiteral(after)
+  const values = tools.map((tool) =>
+    parameters
+      ? buildTaggedArguments(tool, parameters, end, grammar)
+      : sequence(buildArguments(tool, grammar), end),
+  )
+  const impossibleIndex = grammar.findImpossible(values)
+  if (impossibleIndex !== undefined)
+    withErrorField(tools[impossibleIndex]?.field ?? 'parameters', () => {
+      throw unsatisfiable()
+    })
+  return tools.map(({ name }, index) => [
+    isJson ? JSON.stringify(name).slice(1, -1) : name,
+    sequence(bridgeRule, values[index] as Expression),
+  ])
 }
 
 /**

@@ -6,6 +6,7 @@ import type { Tool } from '../engine/request.ts'
 import { buildOutputGrammar } from '../grammar/output-grammar.ts'
 import { type ExpectedOutput, parseOutput } from './output.ts'
 import { buildOutputConstraint } from './output-constraint.ts'
+import { selectTaggedFormat } from './tool-calls/call-formats.ts'
 import { detectFamily } from './tool-calls/detect.ts'
 import { fixtureFamilies } from './tool-calls/fixtures/families.ts'
 import { tools as known } from './tool-calls/fixtures/fixture.ts'
@@ -87,6 +88,41 @@ test.each(situations)(
   },
 )
 
+test.each(
+  fixtureFamilies.flatMap(({ name, template }) => {
+    const format = selectTaggedFormat({ family: name, template })
+    return format ? [[name, template, format] as const] : []
+  }),
+)(
+  '%s: samples of calls with tags parse as complete calls that follow their schema',
+  (family, template, format) => {
+    const schema = { type: 'object', properties: { city: { type: 'string' }, days: { enum: [1, 2] } } }
+    const weather = { name: 'get-weather', parameters: { ...schema, required: ['city'] } }
+    const calls = { tools: [weather], format, isRequired: true, isParallel: true }
+    const sampler = new GbnfSampler(buildOutputGrammar({ calls }) ?? '')
+
+    fc.assert(
+      fc.property(numbers, (random) => {
+        const answer = sampler.sample(() => random.next().value as number)
+        const parser = parseOutput({ template, family, prompt: '', reasoning: false, tools: [weather] })
+        const parts = [...parser.push(answer), ...parser.flush()]
+        const values = new Map<number, string>()
+        for (const part of parts)
+          if (part.type === 'tool-arguments')
+            values.set(part.index, (values.get(part.index) ?? '') + part.json)
+
+        expect(values.size, answer).toBeGreaterThan(0)
+        expect(parts.filter(({ type }) => type === 'text' || type === 'tool-incomplete')).toEqual([])
+        for (const json of values.values()) {
+          const { city, days = 1 } = JSON.parse(json) as { city: unknown; days?: unknown }
+          expect([typeof city, days === 1 || days === 2], answer).toEqual(['string', true])
+        }
+      }),
+      { numRuns: 50 },
+    )
+  },
+)
+
 /** Fixtures that parsers accept and grammars reject. Each fixture template covers one version of a model. */
 const notEnforced: ReadonlySet<string> = new Set([
   'hermes: arguments before the name',
@@ -108,6 +144,8 @@ const notEnforced: ReadonlySet<string> = new Set([
   'functionary: a call with a cut-off closing tag is complete',
   'granite: two calls in a list',
   'granite: an object given as a string',
+  'qwen-coder: numbers that the schema types as strings, and Python literals',
+  'glm: unescaped strings',
   'apertus: a call without a list',
   'apertus: a second call of an unknown tool is text',
 ])

@@ -6,7 +6,12 @@ import type { GenerateRequest } from '../engine/request.ts'
 import type { OutputConstraint } from '../grammar/constraint.ts'
 import { type ExpectedOutput, selectFamily } from './output.ts'
 import { detectReasoningBlock, type ReasoningTags } from './reasoning.ts'
-import { genericCallFormat, selectCallFormat, selectContentPrefix } from './tool-calls/call-formats.ts'
+import {
+  genericCallFormat,
+  selectCallFormat,
+  selectContentPrefix,
+  selectTaggedFormat,
+} from './tool-calls/call-formats.ts'
 import { hasMessageMarkup, type ToolCallFamily } from './tool-calls/detect.ts'
 
 /** Reasoning blocks of families with message markup. */
@@ -35,10 +40,11 @@ export function buildOutputConstraint(
 ): OutputConstraint | undefined {
   const { template, templateFeatures, prompt, tools, isConstrained = false } = expected
   const family = selectFamily(expected)
-  const callFormat = selectCallFormat(expected) ?? (isConstrained ? genericCallFormat : undefined)
+  const callFormat =
+    selectCallFormat(expected) ?? (isConstrained ? genericCallFormat : selectTaggedFormat(expected))
   const calls = tools.length > 0 ? callFormat : undefined
   const isRequired = input.kind === 'chat' && input.toolChoice?.mode === 'required'
-  if (!format && !(calls && (isRequired || calls.mark !== undefined))) return undefined
+  if (!format && !(calls && (isRequired || calls.mark !== undefined || calls.isWholeOutput))) return undefined
   // Reasoning is unbounded text in a grammar, so it is allowed only if requested.
   const reasoningBlock = hasMessageMarkup(family)
     ? selectMessageBlock(family, prompt)

@@ -2,7 +2,7 @@
 import { groupBy } from '../../util/group-by.ts'
 import { PrefixMatcher } from '../../util/prefix-matcher.ts'
 import { complementRanges, type Range } from '../automata/ranges.ts'
-import { characters, choice, type Expression, empty, sequence } from './expressions.ts'
+import { characters, choice, type Expression, empty, repeat, sequence } from './expressions.ts'
 import type { Grammar } from './grammar.ts'
 
 /** The null character. llama.cpp reads it as the end of a token. */
@@ -36,3 +36,33 @@ export function buildTextUpTo(
 }
 
 const toRange = (letter: number): Range => [letter, letter]
+
+/**
+ * Builds any text that does not start with one of the words. After a word, the rest of that word follows. If a word is
+ * a prefix of another one, either rest can follow.
+ */
+export function buildTextUnless(
+  words: readonly (readonly [word: string, rest: Expression])[],
+  grammar: Grammar,
+): Expression {
+  const { rule: anyText, setBody } = grammar.reserve('text')
+  setBody(repeat(characters(...complementRanges([zero])), 0, Number.POSITIVE_INFINITY))
+  const build = (rests: readonly (readonly [readonly string[], Expression])[]): Expression => {
+    const ended = rests.filter(([letters]) => letters.length === 0).map(([, rest]) => rest)
+    const groups = groupBy(
+      rests.filter(([letters]) => letters.length > 0),
+      ([[letter = '']]) => letter.codePointAt(0) as number,
+    )
+    const others = complementRanges([zero, ...[...groups.keys()].map(toRange)])
+    const further = [...groups].map(([letter, group]) =>
+      sequence(
+        characters(toRange(letter)),
+        grammar.define('start', build(group.map(([letters, rest]) => [letters.slice(1), rest]))),
+      ),
+    )
+    // After the name of a tool, only its arguments can follow.
+    const free = ended.length > 0 ? ended : [empty, sequence(characters(...others), anyText)]
+    return choice(...free, ...further)
+  }
+  return grammar.define('start', build(words.map(([word, rest]) => [[...word], rest])))
+}

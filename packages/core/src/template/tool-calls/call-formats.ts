@@ -1,7 +1,7 @@
 /**
- * Tool-call format that a grammar enforces, per model family. Gemma, GLM, Qwen Coder, DeepSeek since V3.2,
- * Kimi K3, MiniMax, MiniCPM5, LFM2 and Muse have no format here, because they do not write arguments as JSON. No
- * grammar constrains their optional tool calls. Required tool calls get the generic JSON format.
+ * Tool-call format that a grammar enforces, per model family. Required tool calls of families that do not write
+ * arguments as JSON get the generic JSON format. No grammar constrains optional calls of Gemma, Kimi K3, MiniMax-M3,
+ * MiniCPM5, LFM2, Solar Open, Muse and Hunyuan 3.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
 import type { ToolCallFamily } from './detect.ts'
@@ -55,7 +55,41 @@ const functionary31: ToolCallFormat = {
 /** Has no mark. Text messages also start with a recipient, so calls never appear inside free text. */
 const functionary32: ToolCallFormat = { call: ['', '\n', ''], separator: '>>>' }
 /** Has no separator, because a message contains one call. */
-const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'] }
+const llama3: ToolCallFormat = { call: ['{"name": "', '", "parameters": ', '}'], isWholeOutput: true }
+const qwenCoder = (mark: string, end: string): ToolCallFormat => ({
+  mark,
+  call: ['\n<function=', '>\n', `</function>\n${end}`],
+  parameters: { open: '<parameter=', keyEnds: ['>', '>'], valueEnd: '</parameter>' },
+  separator: `\n${mark}`,
+})
+const glm: ToolCallFormat = {
+  mark: '<tool_call>',
+  call: ['', '\n', '</tool_call>'],
+  parameters: {
+    open: '<arg_key>',
+    keyEnds: ['</arg_key>\n<arg_value>', '</arg_key>\n<arg_value>'],
+    valueEnd: '</arg_value>',
+  },
+  separator: '\n<tool_call>',
+}
+const deepseekDsml = (block: string): ToolCallFormat => ({
+  mark: `<｜DSML｜${block}>`,
+  call: ['\n<｜DSML｜invoke name="', '">\n', '</｜DSML｜invoke>'],
+  parameters: {
+    open: '<｜DSML｜parameter name="',
+    keyEnds: ['" string="true">', '" string="false">'],
+    valueEnd: '</｜DSML｜parameter>',
+  },
+  separator: '\n',
+  close: `\n</｜DSML｜${block}>`,
+})
+const minimax: ToolCallFormat = {
+  mark: '<minimax:tool_call>',
+  call: ['\n<invoke name="', '">\n', '</invoke>'],
+  parameters: { open: '<parameter name="', keyEnds: ['">', '">'], valueEnd: '</parameter>' },
+  separator: '\n',
+  close: '\n</minimax:tool_call>',
+}
 /** Calls have consecutive numbers, also those of earlier messages. A grammar accepts any number up to 99. */
 const kimi: ToolCallFormat = {
   mark: '<|tool_calls_section_begin|>',
@@ -128,6 +162,30 @@ export function selectCallFormat({ template, family, prompt }: FormatContext): T
       return apertus
     case 'generic':
       return genericCallFormat
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Selects the format of optional calls whose arguments are not JSON. A schema constrains JSON values and
+ * enumerations in it, but no other strings.
+ */
+export function selectTaggedFormat({
+  template,
+  family,
+}: Omit<FormatContext, 'prompt'>): ToolCallFormat | undefined {
+  switch (family) {
+    case 'qwen-coder':
+      return template.includes('<seed:tool_call>')
+        ? qwenCoder('<seed:tool_call>', '</seed:tool_call>')
+        : qwenCoder('<tool_call>', '</tool_call>')
+    case 'glm':
+      return template.includes('<arg_key>') ? glm : undefined
+    case 'deepseek':
+      return template.includes('function_calls') ? deepseekDsml('function_calls') : deepseekDsml('tool_calls')
+    case 'minimax':
+      return minimax
     default:
       return undefined
   }
