@@ -490,8 +490,8 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'a key with the scope inference gets a 403 from every route that manages models, keys or usage',
     ],
     [
-      'test/clients/openai-responses.test.ts',
-      'responses are not stored, so retrieving one throws a NotFoundError',
+      'test/responses/stored-responses.test.ts',
+      'callers of another tenant find neither a response nor its items, nor a conversation',
     ],
   ),
   'D-8': tested('A field of the request chose the upstream server, which then got the key of the operator.', [
