@@ -285,7 +285,7 @@ const refused: Refused = {
 
   'a `logit_bias` of a wrong type': [
     type('logit_bias'),
-    ...['x', 5, true, [], [[5, 1]]].map((logit_bias) => withFields({ logit_bias })),
+    ...['x', 5, true].map((logit_bias) => withFields({ logit_bias })),
   ],
   'a logit bias that is not a number': [
     type('logit_bias.5'),
@@ -302,12 +302,9 @@ const refused: Refused = {
     withFields({ logit_bias: { 5: -101 } }),
     withFields({ logit_bias: { 5: -1e308 } }),
   ],
-  ...forEach(
-    ['abc', '-5', '5.5', '1e21', '1000000000000000000000', '4294967301', 'constructor', '٣'],
-    (key) => ({
-      [`a \`logit_bias\` key ${key}`]: [value(`logit_bias.${key}`), withFields({ logit_bias: { [key]: 1 } })],
-    }),
-  ),
+  ...forEach(['-5', '5.5', '1e21', '1000000000000000000000', '4294967301', ''], (key) => ({
+    [`a \`logit_bias\` key ${key}`]: [value(`logit_bias.${key}`), withFields({ logit_bias: { [key]: 1 } })],
+  })),
   'a `logit_bias` key of one megabyte': [
     { ...value(`logit_bias.${'a'.repeat(64)}…`), message: expect.stringMatching(/^.{1,200}$/) },
     withFields({ logit_bias: { ['a'.repeat(2 ** 20)]: 1 } }),
@@ -662,14 +659,12 @@ export const badInput: Record<string, Check> = {
     expect({}).not.toHaveProperty('isAdmin')
   },
 
-  'the `logit_bias` key `__proto__` is rejected (OpenAI API)': async (serve) => {
-    const url = await serve(scriptedEngine('Hello there.'))
+  'the `logit_bias` key `__proto__` is a text like any other (OpenAI API)': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
 
-    await expectError(
-      await post(url, raw('"logit_bias":{"__proto__":1}')),
-      400,
-      value('logit_bias.__proto__'),
-    )
+    expect((await post(url, raw('"logit_bias":{"__proto__":1}'))).status).toBe(200)
+    expect(engine.requests[0]?.sampling?.logitBias).toEqual([['__proto__', 1]])
   },
 
   'required fields inside `__proto__` count as missing (OpenAI API)': async (serve) => {

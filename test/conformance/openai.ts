@@ -554,11 +554,13 @@ export const checks = {
     const url = await serve(engine)
 
     const biased = await chat(url, { ...hello, logit_bias: { 50256: -100 } })
-    const wrong = await chat(url, { ...hello, logit_bias: { abc: 1 } })
+    await (await chat(url, { ...hello, logit_bias: { abc: 1 } })).text()
+    const wrong = await chat(url, { ...hello, logit_bias: { '-5': 1 } })
 
     expect(biased.status).toBe(200)
     expect(engine.requests[0]?.sampling?.logitBias).toEqual([[50256, -100]])
-    await expectError(wrong, 400, { param: 'logit_bias.abc', code: 'invalid_value' })
+    expect(engine.requests[1]?.sampling?.logitBias).toEqual([['abc', 1]])
+    await expectError(wrong, 400, { param: 'logit_bias.-5', code: 'invalid_value' })
   },
 
   'openai:chat:top-logprobs-range': async (serve) => {

@@ -258,7 +258,7 @@ export const requirements = {
   'openai:chat:logit-bias': {
     source: create,
     behavior:
-      '`logit_bias` reaches the model by token id. A key that is not a token id gets a 400 that names it.',
+      '`logit_bias` reaches the model by token id, or by text. Another number as a key gets a 400 that names it.',
   },
   'openai:chat:top-logprobs-range': {
     source: create,

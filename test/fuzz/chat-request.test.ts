@@ -86,7 +86,12 @@ const fields: Values = {
   seed: asJson(fc.maxSafeInteger()),
   frequency_penalty: numbers(-2, 2),
   presence_penalty: numbers(-2, 2),
-  logit_bias: asJson(fc.dictionary(fc.nat().map(String), fc.integer({ min: -100, max: 100 }))),
+  logit_bias: asJson(
+    fc.dictionary(
+      fc.oneof(fc.nat().map(String), fc.string({ minLength: 1, maxLength: 20 })),
+      fc.integer({ min: -100, max: 100 }),
+    ),
+  ),
   top_k: asJson(fc.nat()),
   min_p: numbers(0, 1),
   repeat_penalty: numbers(0.01, 100),

@@ -28,6 +28,26 @@ async function ask(text: string, count: number): Promise<readonly GenerateResult
   return Promise.all(requests.map(async (_, index) => collect(await group.start(index))))
 }
 
+test('the bias of a text is that of each of its tokens', async () => {
+  const tokens = await llm.tokenize({ text: 'apple pie', parseSpecial: false })
+  const answer = async (
+    logitBias: NonNullable<GenerateRequest['sampling']>['logitBias'],
+  ): Promise<string> => {
+    const request = requestOf('Once', 1)
+    const generation = await llm.generate({
+      ...request,
+      maxTokens: 6,
+      sampling: { seed: 1, ...(logitBias && { logitBias }) },
+    })
+    return (await collect(generation)).text
+  }
+
+  const biased = await answer([['apple pie', 100]])
+
+  expect(biased).toBe(await answer(tokens.map((token) => [token, 100] as const)))
+  expect(biased).not.toBe(await answer([]))
+})
+
 const story = (name: string): string => `${name} went home. `.repeat(40)
 
 test('further answers reuse the prompt of the first one, and equal those that are generated alone', async () => {

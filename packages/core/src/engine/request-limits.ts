@@ -43,6 +43,9 @@ export const limits = {
   bias: 100,
   /** Logit biases per request. No vocabulary has as many tokens. */
   biases: 300_000,
+  /** Texts among the logit biases, which are tokenized one by one. */
+  biasTexts: 256,
+  biasTextLength: 256,
   /** All `lastN` tokens are searched after each token, about 15 ms at worst. A higher number is cut. */
   dry: { strength: 100, base: 100, lastN: 16_384 },
   /** DRY sequence breakers. After each token, the end of the output is searched for all of them. */

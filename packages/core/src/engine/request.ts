@@ -219,8 +219,11 @@ export interface Sampling {
   readonly presencePenalty?: number
   /** From -100 to 100. @default 0 */
   readonly frequencyPenalty?: number
-  /** Pairs of a token id and a bias from -100 to 100, which is added to the logit of the token. */
-  readonly logitBias?: readonly (readonly [token: number, bias: number])[]
+  /**
+   * Pairs of a token id and a bias from -100 to 100, which is added to the logit of the token. A text stands for all of
+   * its tokens. At most 256 texts of 256 characters each.
+   */
+  readonly logitBias?: readonly (readonly [token: number | string, bias: number])[]
   readonly dry?: DryPenalty
   readonly xtc?: ExcludeTop
   /**

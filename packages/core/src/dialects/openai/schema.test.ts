@@ -145,7 +145,22 @@ test.each<[body: object, param: string, issue: Issue]>([
   [{ ...minimal, stop: ['a', 5] }, 'stop[1]', 'type'],
   [{ ...minimal, stream: 'true' }, 'stream', 'type'],
   [{ ...minimal, stream_options: { include_usage: 1 } }, 'stream_options.include_usage', 'type'],
-  [{ ...minimal, logit_bias: { hello: 1 } }, 'logit_bias.hello', 'value'],
+  [{ ...minimal, logit_bias: { hello: '1' } }, 'logit_bias.hello', 'type'],
+  [
+    {
+      ...minimal,
+      logit_bias: [
+        ['a', 1],
+        [-1, 1],
+      ],
+    },
+    'logit_bias[1]',
+    'value',
+  ],
+  [{ ...minimal, logit_bias: [5] }, 'logit_bias[0]', 'value'],
+  [{ ...minimal, logit_bias: { a: true } }, 'logit_bias.a', 'type'],
+  [{ ...minimal, logit_bias: [['a'.repeat(257), 1]] }, 'logit_bias[0]', 'value'],
+  [{ ...minimal, logit_bias: Array(257).fill(['a', 1]) }, 'logit_bias[256]', 'value'],
   [{ ...minimal, logit_bias: { '5': 101 } }, 'logit_bias.5', 'decimal_too_big'],
   [{ ...minimal, top_logprobs: 1 }, 'top_logprobs', 'value'],
   [{ ...minimal, logprobs: false, top_logprobs: 1 }, 'top_logprobs', 'value'],

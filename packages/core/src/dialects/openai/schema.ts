@@ -5,13 +5,12 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'
-import type { Issue } from '../../errors.ts'
-import { isRecord } from '../../util/is-record.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { maxChoices } from './choices.ts'
 import { constraintFields, ResponseFormat } from './formats.ts'
 import { localServerFields } from './local-server-fields.ts'
+import { LogitBias } from './logit-bias.ts'
 import { Messages } from './messages.ts'
 import { toolFields } from './tools.ts'
 
@@ -38,33 +37,6 @@ const Seed = z
 const FunctionCall = z.union([z.enum(['none', 'auto']), z.looseObject({})], {
   error: "expected 'none', 'auto' or an object.",
 })
-
-/** A custom check that stops at the first invalid entry, since zod would report hundreds of thousands. */
-const LogitBias = z
-  .custom<Readonly<Record<string, unknown>>>(isRecord, {
-    params: { issue: 'type' },
-    error: 'expected an object of token ids and numbers.',
-  })
-  .refine((given) => Object.keys(given).length <= limits.biases, `expected at most ${limits.biases} entries.`)
-  .superRefine((given, context) => {
-    for (const [token, bias] of Object.entries(given)) {
-      const wrong = findBiasError(token, bias)
-      if (!wrong) continue
-      const [issue, message] = wrong
-      context.addIssue({ code: 'custom', path: [token], params: { issue }, message })
-      return
-    }
-  })
-  .transform((given) => given as Readonly<Record<string, number>>)
-
-function findBiasError(token: string, bias: unknown): readonly [issue: Issue, message: string] | undefined {
-  if (!/^\d{1,10}$/.test(token) || Number(token) > limits.int32)
-    return ['value', 'a key has to be the id of a token.']
-  if (typeof bias !== 'number' || !Number.isFinite(bias)) return ['type', 'expected a number.']
-  if (bias > limits.bias) return ['decimal_too_big', `expected a number up to ${limits.bias}.`]
-  if (bias < -limits.bias) return ['decimal_too_small', `expected a number from -${limits.bias} up.`]
-  return undefined
-}
 
 /** Fields of all requests that generate text. */
 export const generationFields = {

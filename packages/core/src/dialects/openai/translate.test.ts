@@ -107,6 +107,22 @@ test.each([[{}], [{ stop: null }], [{ stop: [] }], [{ stop: '' }], [{ stop: ['']
   },
 )
 
+test.each([
+  [{ '5': 1, ' hi': -2 }],
+  [
+    [
+      [5, 1],
+      [' hi', -2],
+    ],
+  ],
+])('the biases of tokens and texts in %j are pairs', (logit_bias) => {
+  expect(translate({ logit_bias }).sampling?.logitBias).toEqual([
+    [5, 1],
+    [' hi', -2],
+  ])
+  expect(translate({ logit_bias: [['a', false]] }).sampling?.logitBias).toEqual([['a', -100]])
+})
+
 test('output options are mapped to engine options', () => {
   const request = translate({
     tools: [{ type: 'function', function: { name: 'f' } }],

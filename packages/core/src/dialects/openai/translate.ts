@@ -120,8 +120,6 @@ function toSampling(body: GenerationFields): Sampling {
     seed: body.seed,
     presencePenalty: body.presence_penalty,
     frequencyPenalty: body.frequency_penalty,
-    logitBias:
-      body.logit_bias &&
-      Object.entries(body.logit_bias).map(([token, bias]) => [Number(token), bias] as const),
+    logitBias: body.logit_bias,
   })
 }

@@ -31,8 +31,20 @@ const Sampling = z.object({
   presencePenalty: symmetricRange(limits.penalty).optional(),
   frequencyPenalty: symmetricRange(limits.penalty).optional(),
   logitBias: z
-    .array(z.tuple([z.int().min(0).max(limits.int32), symmetricRange(limits.bias)]))
+    .array(
+      z.tuple([
+        z.union([
+          z.int().min(0).max(limits.int32),
+          z.string().min(1).max(limits.biasTextLength).transform(wellFormed),
+        ]),
+        symmetricRange(limits.bias),
+      ]),
+    )
     .max(limits.biases)
+    .refine(
+      (pairs) => pairs.filter(([token]) => typeof token === 'string').length <= limits.biasTexts,
+      `has more than ${limits.biasTexts} texts.`,
+    )
     .optional(),
   dry: z
     .object({

@@ -61,7 +61,10 @@ export function toSamplingParams(
     topP,
     minP,
     seed: toSeed(seed),
-    bias: logitBias.filter(([token]) => token >= 0 && token < vocabularySize),
+    // Texts are replaced by their tokens before.
+    bias: logitBias.flatMap(([token, bias]) =>
+      typeof token === 'number' && token >= 0 && token < vocabularySize ? [[token, bias] as const] : [],
+    ),
     ...(hasPenalty && { penalty: { repeat, presence, frequency, window } }),
     ...(dry && dry.strength > 0 && { dry: { ...dryDefaults, ...dry, lastN: dryWindow } }),
     ...(xtc && xtc.probability > 0 && temperature > 0 && { xtc }),

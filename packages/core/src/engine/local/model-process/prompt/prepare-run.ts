@@ -12,6 +12,7 @@ import type { RunContext } from '../run-context.ts'
 import { findBreakpoints } from './breakpoints.ts'
 import { tokenizePrompt } from './prompt.ts'
 import { parseRequestTemplate, resolveReasoning, templateProfileOf } from './template-profile.ts'
+import { resolveTextBiases } from './text-biases.ts'
 
 /** A request that is ready for decoding. */
 export interface PreparedRun {
@@ -37,7 +38,12 @@ export const tailTokens = 16
 export async function prepareRun(original: GenerateRequest, context: RunContext): Promise<PreparedRun> {
   const { model } = context
   const reasoning = resolveReasoning(original, parseRequestTemplate(original.input))
-  const request = { ...original, ...(reasoning !== undefined && { reasoning }) }
+  const sampling = original.sampling && (await resolveTextBiases(original.sampling, context))
+  const request = {
+    ...original,
+    ...(sampling && { sampling }),
+    ...(reasoning !== undefined && { reasoning }),
+  }
   const prompt = await tokenizePrompt(request, context)
   const breakpoints = await findBreakpoints(request, prompt, context)
   const { input } = request
