@@ -6,6 +6,7 @@ const tools = testsOf('test/clients/anthropic-tools.test.ts')
 const caches = testsOf('test/clients/anthropic-cache.test.ts')
 const batches = testsOf('test/clients/batches.test.ts')
 const retries = testsOf('test/clients/limits.test.ts')
+const others = testsOf('test/clients/others/run.mjs')
 const python = testsOf('test/clients/python.test.ts')
 const situation = testsOf('test/clients/situations.ts')
 const access = testsOf('test/conformance/manners.ts')
@@ -25,9 +26,6 @@ const pythonHelpers = python(
   'the helpers of the Python SDK %s, %s, join answers, and each error has its class',
 )
 const keyCheck = access('with `auth: keys`, only calls with a valid key, in either header, are answered')
-const untried = 'The AI SDK and LangChain are not tried.'
-const aiSdkUntried = 'The AI SDK is not tried.'
-const langChainUntried = 'LangChain is not tried.'
 
 export const anthropicCases: CaseTable = {
   'Transport and keys': {
@@ -37,11 +35,12 @@ export const anthropicCases: CaseTable = {
       situation('non-streamed answer'),
       'anthropic:transport:request-id',
     ),
-    2: open(
+    2: green(
       'Clients that send `x-api-key` get the same answer.',
-      untried,
       situation('non-streamed answer'),
       'anthropic:auth:any-key-is-accepted',
+      others("AI SDK with Anthropic's provider: text, calls and thinking"),
+      others("LangChain with Anthropic's API: text, calls, objects and usage"),
     ),
     3: differs(
       'A request may have a key in both headers.',
@@ -154,12 +153,13 @@ export const anthropicCases: CaseTable = {
     ),
     37: green('`stream: false` is a whole answer.', 'anthropic:transport:accept-is-ignored'),
     38: green('Only `stream` chooses a stream, and never `accept`.', 'anthropic:transport:accept-is-ignored'),
-    39: open(
+    39: green(
       'An empty answer has no content.',
-      untried,
       'anthropic:messages:empty-answer',
       tools('an empty answer is a message without content, with and without streaming'),
       pythonHelpers,
+      others("AI SDK with Anthropic's provider: an empty answer, and a call without arguments"),
+      others("LangChain with Anthropic's API: an empty answer, and a call without arguments"),
     ),
     40: green(
       '`max_tokens: 0` only fills the cache, and not in a stream.',
@@ -175,11 +175,12 @@ export const anthropicCases: CaseTable = {
       'anthropic:tools:whole',
       tools('a forced tool is called without text, also in a stream'),
     ),
-    42: open(
+    42: green(
       'A call without arguments has an empty object.',
-      untried,
       'anthropic:tools:no-arguments',
       tools('a call without arguments has an empty input, with and without streaming'),
+      others("AI SDK with Anthropic's provider: an empty answer, and a call without arguments"),
+      others("LangChain with Anthropic's API: an empty answer, and a call without arguments"),
     ),
     43: green(
       'A result, or an error, reaches the model, which answers.',
@@ -214,15 +215,15 @@ export const anthropicCases: CaseTable = {
       'anthropic:tools:hosted-are-rejected',
       'anthropic:tools:known-schemas',
     ),
-    51: open(
+    51: green(
       'The AI SDK runs several steps with tools.',
-      aiSdkUntried,
       tools("the client's toolRunner() runs calls and results to the end (stream: %s)"),
+      others("AI SDK with Anthropic's provider: text, calls and thinking"),
     ),
-    52: open(
+    52: green(
       'LangChain binds tools and reads objects.',
-      langChainUntried,
       tools('the client parses an answer in a format'),
+      others("LangChain with Anthropic's API: text, calls, objects and usage"),
     ),
     53: green('Four kilobytes of arguments stay intact.', 'anthropic:tools:long-arguments'),
     54: green(
@@ -245,15 +246,15 @@ export const anthropicCases: CaseTable = {
       'anthropic:messages:stream-usage',
       'anthropic:cache:streams',
     ),
-    59: open(
+    59: green(
       'The usage that LangChain adds up is that of a whole answer.',
-      langChainUntried,
       'anthropic:messages:stream-usage',
+      others("LangChain with Anthropic's API: text, calls, objects and usage"),
     ),
-    60: open(
+    60: green(
       'The AI SDK reads text, calls and thinking without an error.',
-      aiSdkUntried,
       'anthropic:tools:blocks-in-order',
+      others("AI SDK with Anthropic's provider: text, calls and thinking"),
     ),
     61: green(
       'Thinking comes first, is signed, and may be sent back.',
@@ -390,22 +391,22 @@ export const anthropicCases: CaseTable = {
       metering('that are exhausted during an answer do not abort it, and are settled at its end'),
       metering('reject other calls while a long answer uses up the tokens, and are exact when it ends'),
     ),
-    88: open(
+    88: green(
       'A full queue is a 529, an `OverloadedError` after all retries.',
-      aiSdkUntried,
       'anthropic:limits:queue-is-full',
       retries('%s: a call that finds a full queue is answered by its retry, and charged once'),
       retries('makes each client throw the class of its status, with our message'),
+      others("AI SDK with Anthropic's provider: errors have our text, and a full queue is tried again"),
     ),
     89: green(
       'A spent key is a 400 with the time, may count tokens, and pays again in the next period.',
       'anthropic:limits:spending-limit',
       ledger('a day ends at midnight in UTC, a month at its end, a lifetime never'),
     ),
-    90: open(
+    90: green(
       'An error of the AI SDK has our text.',
-      aiSdkUntried,
       retries('makes each client throw the class of its status, with our message'),
+      others("AI SDK with Anthropic's provider: errors have our text, and a full queue is tried again"),
     ),
     91: green(
       'Each status has its class in each client.',
@@ -481,7 +482,7 @@ export const anthropicCases: CaseTable = {
     104: green('A batch of another tenant is a 404.', 'anthropic:batches:owners'),
     105: open(
       'The URL of the results is absolute, also behind a proxy, and can be downloaded.',
-      aiSdkUntried,
+      'Version 4 of the provider of the AI SDK is not tried.',
       resultsUrl(
         'the URL of the results has the origin and the prefix of the request, and can be downloaded',
       ),

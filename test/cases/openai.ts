@@ -6,6 +6,7 @@ const outputs = testsOf('test/clients/openai-output.test.ts')
 const constrained = testsOf('test/clients/openai-engine.test.ts')
 const responses = testsOf('test/clients/openai-responses.test.ts')
 const retries = testsOf('test/clients/limits.test.ts')
+const others = testsOf('test/clients/others/run.mjs')
 const python = testsOf('test/clients/python.test.ts')
 const situation = testsOf('test/clients/situations.ts')
 const access = testsOf('test/conformance/manners.ts')
@@ -19,7 +20,6 @@ const pythonHelpers = python(
   'the helpers of the Python SDK %s, %s, join answers, and each error has its class',
 )
 const keyCheck = access('with `auth: keys`, only calls with a valid key, in either header, are answered')
-const sevenUntried = 'Version 7 of the JavaScript client is not tried.'
 
 export const openaiCases: CaseTable = {
   'Transport and errors': {
@@ -209,10 +209,10 @@ export const openaiCases: CaseTable = {
       'Without a name it is accepted, as by other local servers.',
       'openai:chat:response-formats',
     ),
-    58: open(
+    58: green(
       'A cut answer finishes with `length`, and `parse()` throws a `LengthFinishReasonError`.',
-      sevenUntried,
       outputs('JSON that is cut by the token limit makes parse() throw a LengthFinishReasonError'),
+      others('OpenAI 7: a cut answer makes parse() throw a LengthFinishReasonError'),
     ),
   },
 
@@ -279,12 +279,12 @@ export const openaiCases: CaseTable = {
     ),
     75: green('Id, time and model are the same in all chunks.', 'openai:chat:stream-identity'),
     76: open('With `n`, each choice has its role and its finish reason.', 'It is not answered yet.'),
-    77: open(
+    77: green(
       'A streamed call has its id and name once, and its arguments in pieces.',
-      sevenUntried,
       'openai:chat:stream-tools',
       outputs('the stream helper joins tool calls and parses the arguments of strict tools'),
       pythonHelpers,
+      others('OpenAI 7: the helpers join text and calls of a stream'),
     ),
     78: green('The logprobs of a stream join to the content.', 'openai:chat:stream-logprobs'),
     79: green(
@@ -292,13 +292,15 @@ export const openaiCases: CaseTable = {
       'openai:chat:reasoning',
       chats('reasoning is separate from the answer, and absent unless requested'),
     ),
-    80: open(
+    80: green(
       'Heartbeats during a slow prompt do not disturb a client.',
-      'The AI SDK and LangChain are not tried with heartbeats.',
       testsOf('test/incidents/process/clients-gave-up-during-prefill.test.ts')(
         'the SDK of %s gets an answer that begins after ten minutes, and bytes at least every 15 s',
       ),
       pythonHelpers,
+      others('OpenAI 7: the helpers join text and calls of a stream'),
+      others("AI SDK with OpenAI's provider: text, calls and reasoning, of chats and responses"),
+      others("LangChain with OpenAI's API: text and calls, of chats and responses"),
     ),
     81: green(
       'A failure during a stream is an error in each client, and the server serves the next call.',
@@ -309,11 +311,11 @@ export const openaiCases: CaseTable = {
       'An invalid request is a 400 in JSON, also with `stream`.',
       'openai:chat:stream-of-invalid-request',
     ),
-    83: open(
+    83: green(
       'The helpers of the clients join a stream to the whole answer.',
-      sevenUntried,
       chats('the stream helper joins the answer'),
       pythonHelpers,
+      others('OpenAI 7: the helpers join text and calls of a stream'),
     ),
   },
 
@@ -349,11 +351,11 @@ export const openaiCases: CaseTable = {
   },
 
   Embeddings: {
-    94: open(
+    94: green(
       'The default of the clients, base64, becomes numbers.',
-      sevenUntried,
       outputs('embeddings are the same in base64, the default of the client, and as floats'),
       pythonHelpers,
+      others('OpenAI 7: vectors in base64 become numbers'),
     ),
     95: green('Base64 and numbers are the same.', 'openai:embeddings:base64'),
     96: green(
@@ -442,18 +444,20 @@ export const openaiCases: CaseTable = {
       'openai:responses:stream',
       'openai:responses:stream-items',
     ),
-    115: open(
+    115: green(
       'The clients read the same text and calls from a stream.',
-      'Version 7 of the JavaScript client, the AI SDK and LangChain are not tried.',
       responses('the stream helper joins reasoning, text and tool calls'),
       pythonHelpers,
+      others('OpenAI 7: the helpers join text and calls of a streamed response'),
+      others("AI SDK with OpenAI's provider: text, calls and reasoning, of chats and responses"),
+      others("LangChain with OpenAI's API: text and calls, of chats and responses"),
     ),
     116: green('A cut stream ends with `response.incomplete`.', 'openai:responses:limit'),
-    117: open(
+    117: green(
       'Reasoning is an item, with a summary on request.',
-      'The AI SDK is not tried.',
       'openai:responses:reasoning',
       responses('reasoning is separate from the text, and its tokens are counted'),
+      others("AI SDK with OpenAI's provider: text, calls and reasoning, of chats and responses"),
     ),
     118: green(
       'Hosted tools beside a free choice are ignored, and an unknown item is a 400.',

@@ -77,7 +77,7 @@ test('the stream helper joins a stream to the same message as without streaming'
   expect(streamed).toMatchObject(whole)
   expect(streamed.stop_reason).toBe('max_tokens')
   expect(pieces.length).toBeGreaterThan(10)
-  expect(whole.content).toEqual([{ type: 'text', text: pieces.join(''), citations: null }])
+  expect(whole.content).toEqual([{ type: 'text', text: pieces.join('') }])
   expect([...new Set(types)]).toEqual([
     'message_start',
     'content_block_start',

@@ -7,11 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createLlm, type Llm, LlmError, type LlmErrorCode } from '@modelmount/core'
-import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
-import { llmRouter } from '@modelmount/express'
+import { createLlm, type Llm } from '@modelmount/core'
 import { modelPath } from '@modelmount/tiny-model'
-import express, { type RequestHandler } from 'express'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasDockerRegistry, startDockerRegistry } from '../support/docker-registry.mjs'
 import { emptyFolder } from '../support/empty-folder.ts'
@@ -20,6 +17,7 @@ import { encoderModel } from '../support/models.ts'
 import { SmallRegistry } from '../support/registry.ts'
 import { greeting, poor, serveLimited } from './limited.ts'
 import { keys, mounts, type Server, serve } from './mounts.ts'
+import { type ScriptedServer, serveScripts } from './scripted-server.ts'
 import { situationNames } from './situations.ts'
 
 const sdks = new Set(['ollama', 'openai', 'anthropic'])
@@ -133,18 +131,13 @@ describe('batches in a separate database', () => {
 })
 
 describe('heartbeats between all frames', () => {
-  let llm: Llm
-  let app: Listening
+  let app: ScriptedServer
 
   beforeAll(async () => {
-    llm = await createLlm({ engine: scriptedEngine(({ model }) => answerOf(model)), models })
-    app = await listen(express().use(withHeartbeats, llmRouter(llm)))
+    app = await serveScripts(models)
   })
 
-  afterAll(async () => {
-    await app?.close()
-    await llm?.close()
-  })
+  afterAll(() => app?.close())
 
   test.for(['openai', 'anthropic'].flatMap((sdk) => ['sync', 'async'].map((mode) => [sdk, mode] as const)))(
     'the helpers of the Python SDK %s, %s, join answers, and each error has its class',
@@ -157,27 +150,6 @@ describe('heartbeats between all frames', () => {
     },
   )
 })
-
-/** Answers as the name of the model says. */
-function answerOf(model: string): ScriptedAnswer {
-  if (model === 'calls') return [{ call: 'weather', arguments: ['{"city":', '"Paris"}'] }]
-  if (model === 'nothing') return []
-  return model.startsWith('error-')
-    ? new LlmError(model.slice('error-'.length) as LlmErrorCode, 'What to do next.')
-    : 'Hello there.'
-}
-
-/** Sends the heartbeat of a slow prompt before each chunk of a stream. */
-const withHeartbeats: RequestHandler = ({ path }, res, next) => {
-  const heartbeat = path === '/v1/messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keepalive\n\n'
-  const write = res.write.bind(res) as (chunk: unknown, ...others: unknown[]) => boolean
-  const isStream = () => String(res.getHeader('content-type')).startsWith('text/event-stream')
-  res.write = (chunk: unknown, ...others: unknown[]) => {
-    if (isStream()) write(heartbeat)
-    return write(chunk, ...others)
-  }
-  next()
-}
 
 // Each waits for seconds, so they run side by side.
 test.concurrent.for(

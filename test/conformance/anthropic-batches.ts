@@ -84,7 +84,7 @@ export const batches = {
       type: 'succeeded',
       message: expect.objectContaining({
         type: 'message',
-        content: [{ type: 'text', text: 'Hello there.', citations: null }],
+        content: [{ type: 'text', text: 'Hello there.' }],
         usage: expect.objectContaining({ service_tier: 'batch', output_tokens: 2 }),
       }),
     })

@@ -270,7 +270,7 @@ export const checks = {
       role: 'assistant',
       model: 'tiny',
       container: null,
-      content: [{ type: 'text', text: 'Hello there.', citations: null }],
+      content: [{ type: 'text', text: 'Hello there.' }],
       stop_reason: 'end_turn',
       stop_sequence: null,
       stop_details: null,

@@ -70,7 +70,7 @@ const streamed = (pieces: readonly Piece[], end: Ending = {}, thoughts: Thinking
 test('a complete response is a message', async () => {
   expect(await whole(['Hel', 'lo.'])).toEqual({
     ...common,
-    content: [{ type: 'text', text: 'Hello.', citations: null }],
+    content: [{ type: 'text', text: 'Hello.' }],
     stop_reason: 'end_turn',
     stop_sequence: null,
     stop_details: null,
@@ -174,7 +174,7 @@ test('a stream has the message, its block, the pieces and the end', async () => 
         usage: { ...wireUsage, output_tokens: 0 },
       },
     },
-    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '', citations: null } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hel' } },
     { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'lo.' } },
     { type: 'content_block_stop', index: 0 },
@@ -237,7 +237,7 @@ test('reasoning, text and calls become blocks in the same order', async () => {
   expect(await whole(turn, { finishReason: 'tool-calls' }, 'shown')).toMatchObject({
     content: [
       { type: 'thinking', thinking: 'Hm, a city.', signature: sha256('Hm, a city.') },
-      { type: 'text', text: 'I look.', citations: null },
+      { type: 'text', text: 'I look.' },
       use('0', 'weather', { city: 'Oslo' }),
       use('1', 'now', {}),
     ],
@@ -262,7 +262,7 @@ test('a streamed block is closed before the next opens, and reasoning is signed'
     delta(0, { type: 'thinking_delta', thinking: 'a city.' }),
     delta(0, { type: 'signature_delta', signature: sha256('Hm, a city.') }),
     stop(0),
-    start(1, { type: 'text', text: '', citations: null }),
+    start(1, { type: 'text', text: '' }),
     delta(1, { type: 'text_delta', text: 'I look.' }),
     stop(1),
     start(2, use('0', 'weather', {})),

@@ -183,8 +183,9 @@ const toFrame = (type: string, fields: object): string =>
 
 const deltaStart = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 
+/** A text without citations has no such field: the AI SDK rejects null. */
 const emptyBlocks = {
-  text: { type: 'text', text: '', citations: null },
+  text: { type: 'text', text: '' },
   thinking: { type: 'thinking', thinking: '', signature: '' },
 } as const
 
