@@ -1,5 +1,5 @@
 /** The cases of OpenAI's API that clients depend on, each with the tests that prove it. */
-import { type CaseTable, differs, green, open, refused, testsOf } from './cases.ts'
+import { type CaseTable, differs, green, refused, testsOf } from './cases.ts'
 
 const chats = testsOf('test/clients/openai.test.ts')
 const outputs = testsOf('test/clients/openai-output.test.ts')
@@ -111,8 +111,14 @@ export const openaiCases: CaseTable = {
     ),
     30: green('A temperature out of range is a 400 with the bound.', 'openai:chat:temperature-range'),
     31: green('`top_p` out of range is a 400.', 'openai:chat:top-p-range'),
-    32: open('`n` returns several choices of one prompt.', 'It is not answered yet.'),
-    33: green('`n` of 0 or 1,000 is a 400.', 'openai:chat:n-range'),
+    32: green(
+      '`n` returns several choices of one prompt, which counts once.',
+      'openai:choices:chat',
+      testsOf('test/local-engine/choices.test.ts')(
+        'further answers reuse the prompt of the first one, and equal those that are generated alone',
+      ),
+    ),
+    33: green('`n` of 0 or 1,000 is a 400.', 'openai:chat:n-range', 'openai:choices:bad-input'),
     34: green(
       'A stop sequence ends the answer before it, also across tokens.',
       'openai:chat:stop-forms',
@@ -278,7 +284,7 @@ export const openaiCases: CaseTable = {
       'openai:chat:stream-without-usage',
     ),
     75: green('Id, time and model are the same in all chunks.', 'openai:chat:stream-identity'),
-    76: open('With `n`, each choice has its role and its finish reason.', 'It is not answered yet.'),
+    76: green('With `n`, each choice has its role and its finish reason.', 'openai:choices:chat-stream'),
     77: green(
       'A streamed call has its id and name once, and its arguments in pieces.',
       'openai:chat:stream-tools',
@@ -322,7 +328,7 @@ export const openaiCases: CaseTable = {
   Completions: {
     84: green('An answer is a `text_completion`.', 'openai:completions:whole-shape'),
     85: green('The default of `max_tokens` is 16.', 'openai:completions:max-tokens'),
-    86: open('Several prompts with `n` have their choices in order.', 'It is not answered yet.'),
+    86: green('Several prompts with `n` have their choices in order.', 'openai:choices:completions'),
     87: green(
       'A prompt of token ids equals its text.',
       'openai:completions:prompt-forms',
@@ -335,8 +341,10 @@ export const openaiCases: CaseTable = {
       'openai:completions:echo-logprobs',
       constrained('`echo` with `logprobs` scores a prompt, as evaluation harnesses need it'),
     ),
-    91: green(
+    91: differs(
       '`logprobs` above the limit, and a `best_of` below `n`, are a 400.',
+      'The limit of `logprobs` is 20, as for chats.',
+      'openai:choices:bad-input',
       'openai:completions:bad-input',
     ),
     92: green(
