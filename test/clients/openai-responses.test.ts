@@ -71,6 +71,33 @@ describe('the Responses API with a scripted engine', () => {
     expect(deltas).toEqual(['I ', 'I ', 'look.', 'I look.', '{"city":', '{"city":"Paris"}'])
   })
 
+  test('the stream helper joins the text of a custom tool, and a function of a namespace has its name', async () => {
+    say = () => [
+      { call: 'apply_patch', id: 'call_a', arguments: ['{"input":"*** Begin', ' Patch\\n"}'] },
+      { call: 'mcp__files__read', id: 'call_b', arguments: { path: 'a' } },
+    ]
+    const tool = zodResponsesFunction({ name: 'read', parameters: z.object({ path: z.string() }) })
+
+    const stream = client.responses.stream({
+      ...question,
+      tools: [
+        { type: 'custom', name: 'apply_patch' },
+        {
+          type: 'namespace',
+          name: 'mcp__files',
+          description: 'Files.',
+          tools: [{ ...tool, type: 'function' }],
+        },
+      ],
+    })
+    const { output } = await stream.finalResponse()
+
+    expect(output).toMatchObject([
+      { type: 'custom_tool_call', call_id: 'call_a', name: 'apply_patch', input: '*** Begin Patch\n' },
+      { type: 'function_call', call_id: 'call_b', name: 'read', namespace: 'mcp__files' },
+    ])
+  })
+
   test('the output of a response is accepted as input, with the result of its tool call', async () => {
     say = ({ input }) => {
       const [result] = toTemplateMessages(input).at(-1)?.content ?? []

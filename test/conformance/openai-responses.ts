@@ -52,7 +52,7 @@ function endOf(events: readonly Event[]): Response_ {
 
 /** Removes ids and times, which differ between calls. */
 const bare = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value).replaceAll(/(resp|msg|rs|fc)_[\w-]{21,}/g, '$1'), (key, one) =>
+  JSON.parse(JSON.stringify(value).replaceAll(/(resp|msg|rs|fc|ctc)_[\w-]{21,}/g, '$1'), (key, one) =>
     key.endsWith('_at') && one !== null ? 0 : one,
   )
 
@@ -410,9 +410,9 @@ export const responses = {
     ])
     const unsupported = { param: 'tool_choice.type', code: 'unsupported_parameter' }
     await expectError(await refused({ type: 'web_search' }), 400, unsupported)
-    await expectError(await refused({ type: 'custom', name: 'a' }), 400, unsupported)
     const unknown = { param: 'tool_choice', code: 'invalid_value' }
     await expectError(await refused({ type: 'function', name: 'nope' }), 400, unknown)
+    await expectError(await refused({ type: 'custom', name: 'nope' }), 400, unknown)
     await expectError(await respond(url, { ...hi, tool_choice: 'required' }), 400, unknown)
   },
 
@@ -426,15 +426,150 @@ export const responses = {
 
     const response = await responseOf(await respond(url, { ...hi, tools: [...hosted, ...tools] }))
     const alone = await asked(url, engine, { tools: hosted })
-    const custom = await respond(url, { ...hi, tools: [{ type: 'custom', name: 'a' }] })
     const unknown = await respond(url, { ...hi, tools: [{ type: 'funktion', name: 'a' }] })
     const twice = await respond(url, { ...hi, tools: [{ type: 'mcp' }, ...tools, functionOf('time')] })
 
     expect(response.tools).toMatchObject(tools)
     expect(chatOf(alone)).not.toHaveProperty('tools')
-    await expectError(custom, 400, { param: 'tools[0].type', code: 'unsupported_parameter' })
     await expectError(unknown, 400, { param: 'tools[0].type', code: 'invalid_value' })
     await expectError(twice, 400, { param: 'tools[3].name', code: 'invalid_value' })
+  },
+
+  'openai:responses:custom-tools': async (serve) => {
+    const input = 'print("é")\n'
+    const engine = scriptedEngine(({ input: { kind } }) => [
+      { call: 'run', id: `call_${kind}`, arguments: ['{"inp', 'ut":"print(\\"\\u00', 'e9\\")\\', 'n"}'] },
+    ])
+    const url = await serve(engine)
+    const run = { type: 'custom', name: 'run', description: 'Runs code.' }
+    const formats = [undefined, { type: 'text' }, { type: 'grammar', syntax: 'regex', definition: '[a-z]+' }]
+
+    const whole = await responseOf(await respond(url, { ...hi, tools: [run] }))
+    const events = await eventsOf(await respond(url, { ...streamed, tools: [run] }))
+    const called = { type: 'custom_tool_call', call_id: 'call_a', name: 'run', input }
+    const output = { type: 'custom_tool_call_output', call_id: 'call_a', output: 'é' }
+    const later = await asked(url, engine, { tools: [run], input: [called, output] })
+    const requests: GenerateRequest[] = []
+    for (const format of formats)
+      requests.push(
+        await asked(url, engine, {
+          tools: [{ ...run, format }],
+          tool_choice: { type: 'custom', name: 'run' },
+        }),
+      )
+
+    const item = {
+      id: expect.stringMatching(/^ctc_.+/),
+      ...called,
+      call_id: 'call_chat',
+      status: 'completed',
+    }
+    expect(whole.output).toEqual([item])
+    expect(whole.tools).toEqual([{ ...run, format: { type: 'text' } }])
+    const deltas = events.flatMap((event) =>
+      event.type === 'response.custom_tool_call_input.delta' ? [event.delta] : [],
+    )
+    expect(deltas.length).toBeGreaterThan(1)
+    expect(deltas.join('')).toBe(input)
+    expect(events.slice(-4).map((event) => event.type)).toEqual([
+      'response.custom_tool_call_input.delta',
+      'response.custom_tool_call_input.done',
+      'response.output_item.done',
+      'response.completed',
+    ])
+    expect(events.at(-3)).toMatchObject({ input, output_index: 0 })
+    expect(bare(endOf(events))).toEqual(bare(whole))
+    expect(toTemplateMessages(later.input)).toMatchObject([
+      { role: 'assistant', content: [{ name: 'run', arguments: JSON.stringify({ input }) }] },
+      { role: 'tool', content: [{ id: 'call_a', content: [{ text: 'é' }] }] },
+    ])
+    const text = { type: 'string' }
+    const parameters = requests.map((request) => chatOf(request).tools?.[0]?.parameters)
+    expect(parameters).toMatchObject([
+      { properties: { input: text } },
+      { properties: { input: text } },
+      { properties: { input: { ...text, pattern: '^(?:[a-z]+)$' } } },
+    ])
+    expect(requests.map((request) => chatOf(request).toolChoice)).toEqual(
+      requests.map(() => ({ mode: 'required', names: ['run'] })),
+    )
+  },
+
+  'openai:responses:namespaces': async (serve) => {
+    const engine = scriptedEngine([
+      { call: 'mcp__files__read', id: 'call_a', arguments: { path: 'a' } },
+      { call: 'shell', id: 'call_b', arguments: {} },
+    ])
+    const url = await serve(engine)
+    const files = {
+      type: 'namespace',
+      name: 'mcp__files',
+      description: 'Files.',
+      tools: [functionOf('read')],
+    }
+    const ending = { ...files, name: 'mcp__web__', tools: [functionOf('get')] }
+    const own = { ...files, name: 'functions', tools: [functionOf('shell')] }
+    const namespaced = { ...call, namespace: 'mcp__files', name: 'read' }
+
+    const whole = await responseOf(await respond(url, { ...hi, tools: [files, ending, own] }))
+    const events = await eventsOf(await respond(url, { ...streamed, tools: [files, ending, own] }))
+    const tool_choice = { type: 'function', name: 'get', namespace: 'mcp__web__' }
+    const later = await asked(url, engine, {
+      tools: [files, ending],
+      tool_choice,
+      input: [namespaced, result],
+    })
+
+    expect(chatOf(engine.requests[0] as GenerateRequest).tools?.map(({ name }) => name)).toEqual([
+      ...['mcp__files__read', 'mcp__web__get', 'shell'],
+    ])
+    expect(whole.output).toMatchObject([
+      { type: 'function_call', name: 'read', namespace: 'mcp__files', arguments: '{"path":"a"}' },
+      { type: 'function_call', name: 'shell', arguments: '{}' },
+    ])
+    expect(whole.output[1]).not.toHaveProperty('namespace')
+    expect(bare(endOf(events))).toEqual(bare(whole))
+    expect(whole.tools).toMatchObject([files, ending, own])
+    expect(chatOf(later).toolChoice).toEqual({ mode: 'required', names: ['mcp__web__get'] })
+    expect(toTemplateMessages(later.input)[0]?.content).toMatchObject([{ name: 'mcp__files__read' }])
+  },
+
+  'openai:responses:images': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const image = { type: 'input_image', image_url: 'data:image/png;base64,AA==', detail: 'high' }
+
+    const request = await asked(url, engine, {
+      input: [
+        { role: 'user', content: [{ type: 'input_text', text: 'Look:' }, image] },
+        call,
+        { ...result, output: [image] },
+      ],
+    })
+
+    const note = '[An image, which this model cannot see.]'
+    expect(toTemplateMessages(request.input)).toMatchObject([
+      { role: 'user', content: [{ text: `Look:\n${note}` }] },
+      { role: 'assistant' },
+      { role: 'tool', content: [{ content: [{ text: note }] }] },
+    ])
+  },
+
+  'openai:responses:warm-up': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const warmUp = { ...hi, instructions: 'Be brief.', input: [], tools, generate: false }
+
+    const whole = await responseOf(await respond(url, warmUp))
+    const events = await eventsOf(await respond(url, { ...warmUp, stream: true }))
+    const next = await asked(url, engine, { previous_response_id: whole.id, input: 'Hello' })
+
+    expect(whole).toMatchObject({ status: 'completed', output: [], usage: { output_tokens: 1 } })
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['response.created', 'response.in_progress', 'response.completed'],
+    ])
+    expect(bare(endOf(events))).toEqual(bare(whole))
+    expect(toTemplateMessages(next.input)).toMatchObject([{ role: 'user' }])
   },
 
   'openai:responses:incomplete-call': async (serve) => {
@@ -920,6 +1055,12 @@ export const responses = {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)
     const one = (item: unknown) => ({ ...hi, input: [item] })
+    const custom = (format: object) => ({ ...hi, tools: [{ type: 'custom', name: 'a', format }] })
+    const lark = { type: 'grammar', syntax: 'lark' }
+    const namespace = (inner: readonly object[]) => ({
+      ...hi,
+      tools: [{ type: 'namespace', name: 'a', tools: inner }],
+    })
     const part = (fields: object) => one({ role: 'user', content: [fields] })
     const pairs = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [n, 'x']))
 
@@ -934,11 +1075,19 @@ export const responses = {
       ['input[0]', 'invalid_type', one('Hello')],
       ['input[0].type', 'missing_required_parameter', one({})],
       ['input[0].type', 'invalid_value', one({ type: 'zzz' })],
-      ['input[0].type', 'invalid_value', one({ type: 'custom_tool_call', call_id: 'a' })],
+      ['input[0].name', 'missing_required_parameter', one({ type: 'custom_tool_call', call_id: 'a' })],
+      ['tools[0].format.type', 'invalid_value', custom({ type: 'json' })],
+      [
+        'tools[0].format.syntax',
+        'invalid_value',
+        custom({ type: 'grammar', syntax: 'ebnf', definition: '' }),
+      ],
+      ['tools[0].format.definition', 'invalid_value', custom({ ...lark, definition: 'start: start' })],
+      ['tools[0].tools[0].type', 'invalid_value', namespace([{ type: 'mcp' }])],
+      ['tools[0].tools[1].name', 'invalid_value', namespace([functionOf('a'), functionOf('a')])],
       ['input[0].role', 'invalid_value', one({ role: 'robot', content: 'a' })],
       ['input[0].content', 'missing_required_parameter', one({ role: 'user' })],
       ['input[0].content[0].type', 'invalid_value', part({ type: 'smell' })],
-      ['input[0].content[0]', 'unsupported_parameter', part({ type: 'input_image', image_url: 'data:' })],
       ['input[0].content[0]', 'unsupported_parameter', part({ type: 'input_file', file_id: 'file-1' })],
       ['input[0].name', 'missing_required_parameter', one({ ...call, name: undefined })],
       ['input[0].arguments', 'invalid_type', one({ ...call, arguments: {} })],

@@ -556,6 +556,22 @@ export const requirements = {
     source: response,
     behavior: 'Tools that OpenAI hosts are ignored. A custom tool or an unknown type gets a 400.',
   },
+  'openai:responses:custom-tools': {
+    source: response,
+    behavior: 'A custom tool gets one text, which matches its grammar. Its calls have an item type.',
+  },
+  'openai:responses:namespaces': {
+    source: response,
+    behavior: 'The functions of a namespace are called with their name and the namespace.',
+  },
+  'openai:responses:images': {
+    source: response,
+    behavior: 'A text replaces each image in the input and in results, because the model sees none.',
+  },
+  'openai:responses:warm-up': {
+    source: 'Codex, which sends this before the first message',
+    behavior: 'A request with `generate: false` evaluates its prompt, and gets an empty response.',
+  },
   'openai:responses:incomplete-call': {
     source: responseObject,
     behavior: 'A call that the model leaves incomplete has the status `incomplete`, and so has the response.',

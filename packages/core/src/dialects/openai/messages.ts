@@ -20,8 +20,9 @@ type PartTypes = readonly [string, ...string[]]
  * Content: a text, or a list of parts.
  * @param texts types of text parts
  * @param others types of parts that are rejected as unsupported
+ * @param images types of parts that are replaced by a text
  */
-export const contentOf = (texts: PartTypes, others: PartTypes) => {
+export const contentOf = (texts: PartTypes, others: PartTypes, images?: PartTypes) => {
   const TextPart = z
     .object({ type: z.enum(texts), text: z.string() })
     .transform(({ text }) => ({ type: 'text' as const, text }))
@@ -29,11 +30,19 @@ export const contentOf = (texts: PartTypes, others: PartTypes) => {
     .object({ type: z.enum(others) })
     .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
     .transform((): never => z.NEVER)
-  const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart])
+  const imageParts = images ? [createImagePart(images)] : []
+  const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart, ...imageParts])
   return z.union([z.string(), list(Part, { min: 1, max: limits.parts })], {
     error: 'expected a string or an array of parts.',
   })
 }
+
+/** Agents send images to every model. */
+const createImagePart = (types: PartTypes) =>
+  z
+    .object({ type: z.enum(types) })
+    .transform(() => ({ type: 'text' as const, text: '[An image, which this model cannot see.]' }))
+
 const Content = contentOf(['text'], ['image_url', 'input_audio', 'file'])
 export type Content = z.output<typeof Content>
 

@@ -13,7 +13,7 @@ export const FunctionFields = z.object({
   parameters: optional(z.looseObject({})),
   strict: optional(z.boolean()),
 })
-type FunctionFields = z.output<typeof FunctionFields>
+export type FunctionFields = z.output<typeof FunctionFields>
 
 const Tool = z.object({ type: FunctionType, function: FunctionFields })
 

@@ -11,6 +11,7 @@ import { toResponseError } from '../errors.ts'
 import { ResponseOutput, type ResponseStreamEvent } from './output.ts'
 import { toHead } from './render.ts'
 import type { ResponsesRequest } from './schema.ts'
+import { listCallable } from './tools.ts'
 
 export type ResponseObject = ReturnType<typeof toHead>
 /** Stores a response object. Returns whether it is stored. */
@@ -21,6 +22,8 @@ export class ResponseEvents {
   readonly #head: ResponseObject
   readonly #output: ResponseOutput
   readonly #save: SaveResponse | undefined
+  /** Whether the request only warms up the cache. Its response has no output. */
+  readonly #isWarmUp: boolean
   #reasoningTokens = 0
   #sequence = 0
 
@@ -29,10 +32,12 @@ export class ResponseEvents {
     this.#generation = generation
     this.#head = toHead(generation, body, save !== undefined)
     this.#save = save
+    this.#isWarmUp = body.generate === false
     this.#output = new ResponseOutput({
       id: generation.id,
       hasSummary: body.reasoning?.summary !== undefined,
       hasEncryptedContent: body.include?.includes('reasoning.encrypted_content') ?? false,
+      tools: new Map(listCallable(body.tools).map((callable) => [callable.modelName, callable])),
     })
   }
 
@@ -68,7 +73,7 @@ export class ResponseEvents {
   }
 
   *#toEvents(event: GenerateEvent): Generator<ResponseStreamEvent> {
-    if (event.type === 'start' || event.type === 'prompt') return
+    if (event.type === 'start' || event.type === 'prompt' || this.#isWarmUp) return
     if (event.type === 'end') {
       yield* this.#output.end(isCut(event))
       return
@@ -82,7 +87,7 @@ export class ResponseEvents {
     const usage = toUsage(event.usage, this.#reasoningTokens)
     // An incomplete tool call has been sent already, and must not look complete.
     const [status, fields] =
-      isCut(event) || this.#output.isIncomplete
+      !this.#isWarmUp && (isCut(event) || this.#output.isIncomplete)
         ? ['incomplete', { incomplete_details: { reason: 'max_output_tokens' } }]
         : ['completed', { completed_at: Math.floor(Date.now() / 1000) }]
     const response = this.#createResponse(status, { ...fields, usage })

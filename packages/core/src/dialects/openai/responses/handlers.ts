@@ -7,11 +7,13 @@ import type { ModelCall, ModelHandler } from '../../dialect.ts'
 import { parse } from '../../parse.ts'
 import { withReuseHeader } from '../../reuse-header.ts'
 import { formatIssue } from '../errors.ts'
+import { mapErrorField } from '../field-names.ts'
 import { endUserOf } from '../translate.ts'
 import { ResponseEvents } from './events.ts'
 import { loadItems } from './request-items.ts'
 import { createSaver } from './save-response.ts'
 import { ResponsesRequest } from './schema.ts'
+import { listCallable, mapToolField } from './tools.ts'
 import { toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
@@ -19,11 +21,10 @@ export const createResponse: ModelHandler = async (call) => {
   const { request, llm, onError } = call
   const { body, sent, items } = await read(call)
   const stream = body.stream ?? false
-  const generation = await llm.generate(toGenerateRequest(body, items), {
-    signal: request.signal,
-    stream,
-    endUser: endUserOf(body),
-  })
+  const options = { signal: request.signal, stream, endUser: endUserOf(body) }
+  const generation = await llm
+    .generate(toGenerateRequest(body, items), options)
+    .catch((cause: unknown) => throwWithToolField(body, cause))
 
   const response = new ResponseEvents(generation, body, createSaver(call, { generation, body, sent }))
   const handleError = (error: LlmError): string => {
@@ -37,9 +38,15 @@ export const createResponse: ModelHandler = async (call) => {
 /** `POST /v1/responses/input_tokens` */
 export const countInputTokens: ModelHandler = async (call) => {
   const { body, items } = await read(call)
-  const count = await call.llm.countTokens(toGenerateRequest(body, items), { signal: call.request.signal })
+  const count = await call.llm
+    .countTokens(toGenerateRequest(body, items), { signal: call.request.signal })
+    .catch((cause: unknown) => throwWithToolField(body, cause))
 
   return json({ object: 'response.input_tokens', input_tokens: count })
+}
+
+function throwWithToolField(body: ResponsesRequest, cause: unknown): never {
+  throw mapErrorField(mapToolField(listCallable(body.tools)), cause)
 }
 
 /** Reads a request. `sent` is its field `input` as the client sent it. */

@@ -6,6 +6,8 @@ const prefixes: Readonly<Record<string, string>> = {
   reasoning: 'rs',
   function_call: 'fc',
   function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
 }
 
 /** @param generationId the id of the response without its prefix */

@@ -7,14 +7,22 @@ import { optional, truncateForError } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { contentOf, toCall, toParts } from '../messages.ts'
 import { decodeReasoning } from './opaque-reasoning.ts'
+import { textArgument } from './text-argument.ts'
+import { toModelName } from './tools.ts'
 
 const Content = contentOf(
   ['input_text', 'output_text', 'text'],
-  ['input_image', 'input_file', 'input_audio', 'computer_screenshot'],
+  ['input_file', 'input_audio'],
+  ['input_image', 'computer_screenshot'],
 )
 const texts = (type: string) =>
   optional(list(z.object({ type: z.literal(type), text: z.string() }), { max: limits.parts }))
 
+const callFields = {
+  call_id: z.string().min(1),
+  name: z.string().min(1).max(limits.toolNameLength),
+  namespace: optional(z.string()),
+}
 const itemSchemas = [
   z.object({
     type: z.literal('message'),
@@ -25,11 +33,15 @@ const itemSchemas = [
   }),
   z.object({
     type: z.literal('function_call'),
-    call_id: z.string().min(1),
-    name: z.string().min(1).max(limits.toolNameLength),
+    ...callFields,
     arguments: z.string(),
   }),
-  z.object({ type: z.literal('function_call_output'), call_id: z.string(), output: Content }),
+  z.object({ type: z.literal('custom_tool_call'), ...callFields, input: z.string() }),
+  z.object({
+    type: z.enum(['function_call_output', 'custom_tool_call_output']),
+    call_id: z.string(),
+    output: Content,
+  }),
   z.object({
     type: z.literal('reasoning'),
     summary: texts('summary_text'),
@@ -38,7 +50,8 @@ const itemSchemas = [
   }),
 ] as const
 const itemError = {
-  error: "expected an item of the type 'message', 'function_call', 'function_call_output' or 'reasoning'.",
+  error:
+    "expected an item of the type 'message', 'function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output' or 'reasoning'.",
 }
 
 const Item = z.preprocess(withType, z.discriminatedUnion('type', [...itemSchemas], itemError))
@@ -95,8 +108,16 @@ function toMessage(item: Item): neutral.Message {
     case 'message':
       return { role: item.role === 'developer' ? 'system' : item.role, content: toParts(item.content) }
     case 'function_call':
-      return { role: 'assistant', content: [toCall(item.call_id, item.name, item.arguments)] }
+    case 'custom_tool_call': {
+      const json =
+        item.type === 'function_call' ? item.arguments : JSON.stringify({ [textArgument]: item.input })
+      return {
+        role: 'assistant',
+        content: [toCall(item.call_id, toModelName(item.name, item.namespace), json)],
+      }
+    }
     case 'function_call_output':
+    case 'custom_tool_call_output':
       return {
         role: 'tool',
         content: [{ type: 'tool-result', id: item.call_id, content: toParts(item.output) }],
@@ -130,8 +151,9 @@ function checkResults(items: readonly Item[], historyLength: number): void {
     })
   const pending = new Map<string, number>()
   for (const [index, item] of items.entries()) {
-    if (item.type === 'function_call') pending.set(item.call_id, index)
-    if (item.type !== 'function_call_output' || pending.delete(item.call_id)) continue
+    if (item.type === 'function_call' || item.type === 'custom_tool_call') pending.set(item.call_id, index)
+    const isOutput = item.type === 'function_call_output' || item.type === 'custom_tool_call_output'
+    if (!isOutput || pending.delete(item.call_id)) continue
     throw unmatched('No tool call found for function call output with call_id', item.call_id, index)
   }
   for (const [id, index] of pending) throw unmatched('No tool output found for function call', id, index)

@@ -7,6 +7,8 @@ import { tryParseJson } from '../../../util/try-parse-json.ts'
 import { toTokenLogprob } from '../render.ts'
 import { toOutputItemId } from './item-ids.ts'
 import { encodeReasoning } from './opaque-reasoning.ts'
+import { TextArgument } from './text-argument.ts'
+import type { ListedTool } from './tools.ts'
 
 /** An event without its sequence number. */
 export interface ResponseStreamEvent {
@@ -21,12 +23,15 @@ export interface OutputOptions {
   readonly hasSummary: boolean
   /** Whether reasoning is also sent as `encrypted_content`, for clients that send this field back. */
   readonly hasEncryptedContent: boolean
+  /** Tools by their name for the model. */
+  readonly tools: ReadonlyMap<string, ListedTool>
 }
 
+type ToolCallEvent = Extract<ContentEvent, { type: 'tool-call' }>
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 interface OutputItem {
   readonly id: string
-  readonly type: 'message' | 'reasoning' | 'function_call'
+  readonly type: 'message' | 'reasoning' | 'function_call' | 'custom_tool_call'
   readonly status: ItemStatus
   readonly [field: string]: unknown
 }
@@ -51,6 +56,8 @@ export class ResponseOutput {
   readonly #options: OutputOptions
   /** Text of the open item. */
   #text = ''
+  /** Set if the open item is the call of a custom tool. */
+  #argument: TextArgument | undefined
   #logprobs: object[] = []
   #isOpen = false
 
@@ -59,18 +66,9 @@ export class ResponseOutput {
   }
 
   *push(event: ContentEvent): Generator<ResponseStreamEvent> {
-    if (event.type === 'tool-call') {
-      const call = { call_id: event.id, name: event.name, arguments: '' }
-      yield* this.#add({
-        id: this.#newId('function_call'),
-        type: 'function_call',
-        status: 'in_progress',
-        ...call,
-      })
-    } else if (event.type === 'tool-arguments') {
-      this.#text += event.json
-      yield { type: 'response.function_call_arguments.delta', ...this.#position(), delta: event.json }
-    } else {
+    if (event.type === 'tool-call') yield* this.#addCall(event)
+    else if (event.type === 'tool-arguments') yield* this.#pushArguments(event.json)
+    else {
       yield* this.#begin(event.type === 'text' ? 'message' : 'reasoning')
       yield* this.#delta(event.text, event.logprobs)
     }
@@ -103,9 +101,31 @@ export class ResponseOutput {
       }
   }
 
+  *#addCall({ id: call_id, name: modelName }: ToolCallEvent): Generator<ResponseStreamEvent> {
+    const { tool, namespace } = this.#options.tools.get(modelName) ?? {}
+    const type = tool?.type === 'custom' ? 'custom_tool_call' : 'function_call'
+    yield* this.#add({
+      ...{ id: this.#newId(type), type, status: 'in_progress', call_id, name: tool?.name ?? modelName },
+      ...(namespace !== undefined && { namespace }),
+      ...(type === 'custom_tool_call' ? { input: '' } : { arguments: '' }),
+    })
+    if (type === 'custom_tool_call') this.#argument = new TextArgument()
+  }
+
+  *#pushArguments(json: string): Generator<ResponseStreamEvent> {
+    this.#text += json
+    if (this.#argument) yield* this.#inputDelta(this.#argument.push(json))
+    else yield { type: 'response.function_call_arguments.delta', ...this.#position(), delta: json }
+  }
+
+  *#inputDelta(delta: string): Generator<ResponseStreamEvent> {
+    if (delta !== '') yield { type: 'response.custom_tool_call_input.delta', ...this.#position(), delta }
+  }
+
   *#add(item: OutputItem): Generator<ResponseStreamEvent> {
     yield* this.#close(false)
     this.#text = ''
+    this.#argument = undefined
     this.#logprobs = []
     this.#isOpen = true
     this.items.push(item)
@@ -128,11 +148,16 @@ export class ResponseOutput {
   *#close(isCut: boolean): Generator<ResponseStreamEvent> {
     const item = this.items.at(-1)
     if (!item || !this.#isOpen) return
+    if (this.#argument) yield* this.#inputDelta(this.#argument.end())
     this.#isOpen = false
     const done = { ...item, ...this.#finalFields(item), status: this.#statusOf(item, isCut) }
     if (item.type === 'function_call') {
       const fields = { name: item.name, arguments: this.#text }
       yield { type: 'response.function_call_arguments.done', ...this.#position(), ...fields }
+    }
+    if (this.#argument) {
+      const { text: input } = this.#argument
+      yield { type: 'response.custom_tool_call_input.done', ...this.#position(), input }
     }
     for (const kind of this.#textKinds()) {
       const part = this.#part(kind)
@@ -147,6 +172,7 @@ export class ResponseOutput {
   /** Content fields of the open item when the item is done. */
   #finalFields({ type }: OutputItem): object {
     if (type === 'function_call') return { arguments: this.#text }
+    if (this.#argument) return { input: this.#argument.text }
     const lists = this.#textKinds().map((kind) => [textKinds[kind].list, [this.#part(kind)]] as const)
     const encrypted = type === 'reasoning' &&
       this.#options.hasEncryptedContent && { encrypted_content: encodeReasoning(this.#text) }
@@ -155,14 +181,15 @@ export class ResponseOutput {
 
   /** Status of an item that is done. A tool call can be incomplete even if no limit has ended the answer. */
   #statusOf({ type }: OutputItem, isCut: boolean): ItemStatus {
-    const isComplete = type === 'function_call' ? tryParseJson(this.#text) !== undefined : !isCut
+    const isCall = type === 'function_call' || type === 'custom_tool_call'
+    const isComplete = isCall ? tryParseJson(this.#text) !== undefined : !isCut
     return isComplete ? 'completed' : 'incomplete'
   }
 
   /** Kinds of text that the open item has. */
   #textKinds(): readonly TextKind[] {
     const type = this.items.at(-1)?.type
-    if (type === 'function_call') return []
+    if (type === 'function_call' || type === 'custom_tool_call') return []
     if (type === 'message') return ['output_text']
     return this.#options.hasSummary ? ['reasoning_text', 'summary_text'] : ['reasoning_text']
   }

@@ -69,6 +69,8 @@ export const ResponsesRequest = z
     prompt_cache_key: optional(z.string()),
 
     store: optional(z.boolean()),
+    // Extension of Codex: `false` evaluates the prompt only, so that the next request finds it in the cache.
+    generate: optional(z.boolean()),
     previous_response_id: optional(z.string()),
     conversation: optional(Conversation),
     prompt: unsupportedUnless(z.looseObject({}), 'A stored prompt', () => false),

@@ -9,7 +9,8 @@ import { toTools } from './tools.ts'
 
 /** Throws the errors of `toMessages` and `toTools`. */
 export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): GenerateRequest {
-  const { instructions, max_output_tokens: maxTokens } = body
+  const { instructions, generate } = body
+  const maxTokens = generate === false ? 1 : body.max_output_tokens
   const thinking = {
     reasoning_effort: body.reasoning?.effort,
     chat_template_kwargs: body.chat_template_kwargs,
