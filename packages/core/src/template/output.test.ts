@@ -141,8 +141,8 @@ describe.each(fixtureFamilies.map((family) => [family.name, family] as const))('
 
     fc.assert(
       fc.property(values, fc.array(fc.nat({ max: 400 }), { maxLength: 20 }), (value, cuts) => {
-        // Formats with one tag per parameter cannot escape `<` and `>`.
-        fc.pre(!/[<>]/.test(JSON.stringify(value)))
+        // Formats with one tag per parameter cannot escape `<` and `>`. MiniMax-M3 writes names as tags.
+        fc.pre(!/[<>]/.test(JSON.stringify(value)) && !Object.keys(value).some((key) => key.startsWith('/')))
         const { answer, prompt } = callOf(name, value)
         const parts = parse(
           family,
