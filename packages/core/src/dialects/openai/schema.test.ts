@@ -40,7 +40,7 @@ test('every optional field is parsed', () => {
     chat_template_kwargs: { enable_thinking: true },
   }
 
-  expect(read(body)).toEqual(body)
+  expect(read(body)).toEqual({ ...body, logit_bias: [[50256, -100]] })
 })
 
 test.each([
