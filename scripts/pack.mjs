@@ -19,11 +19,12 @@ const sharedModules = [
   'errors',
   'units',
   'options/check',
-  'engine/(events|request)',
+  'engine/(events|request|request-input)',
   'http/(body|stall-timeout)',
   'limits/(bucket|demand|headers|memory|reservation)',
   'accounts/(keys|tenants|usage)/tables',
-  'batches/tables',
+  '(batches|response-store)/tables',
+  'response-store/response-data',
   'storage/(migrations|open)',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)

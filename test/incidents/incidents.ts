@@ -96,7 +96,11 @@ export const incidents: Readonly<Record<string, Incident>> = {
     'The URLs of images and galleries were fetched without a check.',
     [
       'test/incidents/store/urls-in-requests-were-fetched.test.ts',
-      'images by URL are rejected in every API without a request, also local files and large data',
+      'images by URL are rejected without a request, also local files and large data',
+    ],
+    [
+      'test/incidents/store/urls-in-requests-were-fetched.test.ts',
+      'an image by URL in the Responses API becomes a stand-in text, and is not requested',
     ],
     [
       'test/incidents/store/urls-in-requests-were-fetched.test.ts',

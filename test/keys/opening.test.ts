@@ -31,7 +31,7 @@ vi.mock('../../packages/core/src/storage/open.ts', async (importOriginal) => {
     }
     return database
   }
-  return { openDatabase }
+  return { ...real, openDatabase }
 })
 beforeEach(() => void closed.mockClear())
 

@@ -17,7 +17,7 @@ afterAll(() => inside.close())
 
 const say = (content: unknown) => ({ model: 'tiny', messages: [{ role: 'user', content }] })
 
-test('images by URL are rejected in every API without a request, also local files and large data', async () => {
+test('images by URL are rejected without a request, also local files and large data', async () => {
   const { engine, post } = await serveScripted(models)
   const urls = [
     `${inside.url}/latest/meta-data`,
@@ -29,10 +29,6 @@ test('images by URL are rejected in every API without a request, also local file
   for (const url of urls) {
     const bodies: readonly [path: string, body: object][] = [
       ['/v1/chat/completions', say([{ type: 'image_url', image_url: { url } }])],
-      [
-        '/v1/responses',
-        { model: 'tiny', input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }] },
-      ],
       ['/v1/messages', { ...say([{ type: 'image', source: { type: 'url', url } }]), max_tokens: 5 }],
       ['/v1/messages', { ...say([{ type: 'document', source: { type: 'url', url } }]), max_tokens: 5 }],
       ['/api/chat', { model: 'tiny', messages: [{ role: 'user', content: 'Look.', images: [url] }] }],
@@ -49,6 +45,20 @@ test('images by URL are rejected in every API without a request, also local file
   }
   expect(inside.requests).toEqual([])
   expect(engine.requests).toEqual([])
+})
+
+test('an image by URL in the Responses API becomes a stand-in text, and is not requested', async () => {
+  const { engine, post } = await serveScripted(models)
+  const image_url = `${inside.url}/latest/meta-data`
+
+  const response = await post('/v1/responses', {
+    model: 'tiny',
+    input: [{ role: 'user', content: [{ type: 'input_image', image_url }] }],
+  })
+
+  expect(response.status).toBe(200)
+  expect(inside.requests).toEqual([])
+  expect(JSON.stringify(engine.requests)).not.toContain(inside.url)
 })
 
 test('a model is not created from a URL or a local path', async () => {
