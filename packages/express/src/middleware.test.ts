@@ -136,7 +136,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       error: { message, type: 'invalid_request_error', param: null, code: null },
     })
     const readAsForm = misread(
-      'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser.',
+      'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
     )
 
     test.each([
@@ -220,7 +220,7 @@ describe.each(expresses)('Express $version', ({ express, llmRouter }) => {
       expect(response.status).toBe(400)
       expect(response.body).toEqual(
         misread(
-          'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
+          'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
         ),
       )
     })

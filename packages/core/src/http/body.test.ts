@@ -292,7 +292,7 @@ const form = 'application/x-www-form-urlencoded'
 const readAsForm = expect.objectContaining({
   code: 'invalid_request',
   message:
-    'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser.',
+    'An earlier body parser read the request body as a form, because of its content-type. Send application/json. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
   details: { setup: true },
 })
 
@@ -321,7 +321,7 @@ test('a consumed body without a parsed one is rejected as a set-up error', () =>
     expect.objectContaining({
       code: 'invalid_request',
       message:
-        'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
+        'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
       details: { setup: true },
     }),
   )

@@ -157,7 +157,10 @@ function isForm(parsed: unknown): boolean {
 }
 
 const createBodyParserError = (message: string): LlmError =>
-  invalidRequest(`${message} In the app, mount the routes before the body parser.`, { setup: true })
+  invalidRequest(
+    `${message} In the app, mount the routes before the body parser. In Nest, set bodyParser to false.`,
+    { setup: true },
+  )
 
 /** @param defaultBody result for an empty body */
 export function parseJson(bytes: Uint8Array, defaultBody?: object): unknown {

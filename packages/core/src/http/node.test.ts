@@ -126,7 +126,7 @@ test('a consumed body without a parsed one is rejected with an explanation', asy
   expect(await post(url, '{"n":1}')).toEqual({
     code: 'invalid_request',
     message:
-      'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser.',
+      'Earlier middleware consumed the request body and did not keep it. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
   })
 })
 
@@ -236,7 +236,7 @@ test('the bytes that an earlier body parser has kept are used', async () => {
   const refused = {
     code: 'invalid_request',
     message:
-      'An earlier body parser consumed the request body and did not keep its bytes. In the app, mount the routes before the body parser.',
+      'An earlier body parser consumed the request body and did not keep its bytes. In the app, mount the routes before the body parser. In Nest, set bodyParser to false.',
   }
   expect(outcomes).toEqual([{ sizeBytes: 4 }, refused, refused, refused])
 })
