@@ -254,7 +254,10 @@ export class Scheduler implements Runner {
     this.#flushDeferred()
     const sampled = await decoding.catch((error: unknown) => ({ error }))
     this.#progress.steps++
-    if ('error' in sampled) return this.#recover(parts, sampled.error)
+    if ('error' in sampled) {
+      this.#cache.endStep()
+      return this.#recover(parts, sampled.error)
+    }
     for (const [index, part] of parts.entries()) this.#applyStep(part, sampled[index], parts.length === 1)
   }
 

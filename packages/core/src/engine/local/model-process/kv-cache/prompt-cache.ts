@@ -103,6 +103,11 @@ export class PromptCache {
     return plan
   }
 
+  /** Call it after a failed step. */
+  endStep(): void {
+    this.#slots.endStep()
+  }
+
   /** Records evaluated tokens of the prompt or the output. */
   append(slot: Slot, tokens: Parameters<Slots['append']>[1], inChunks: boolean, job: GenerationJob): void {
     this.#slots.append(slot, tokens, inChunks, inChunks ? this.#pieceEndsOf(this.breakpointsOf(job)) : [])
@@ -165,8 +170,8 @@ export class PromptCache {
     const { tokens, pieceEnds } = slot
     const isExact = this.#isRestoreExact(tokens.length)
     const snapshots = this.#snapshots
-    if (!snapshots || tokens.length === 0 || slot.isCopyPending || (isDeterministic && !isExact))
-      return undefined
+    if (!snapshots || tokens.length === 0 || (isDeterministic && !isExact)) return undefined
+    if (slot.isCopyPending || slot.isCopySource) return undefined
     const saved = await this.#runNative(() =>
       snapshots.suspend(tokens.length, (file) => this.#decoder.save(slot.id, tokens, file)),
     )
@@ -279,8 +284,7 @@ export class PromptCache {
     const { source, length } = copy
     this.#empty(slot)
     await this.#runNative(() => this.#decoder.copy(source.id, slot.id))
-    this.#slots.restore(slot, source)
-    slot.isCopyPending = true
+    this.#slots.startCopy(source, slot)
     if (!this.#decoder.truncate(slot.id, length)) return false
     this.#slots.truncate(slot, length)
     return true

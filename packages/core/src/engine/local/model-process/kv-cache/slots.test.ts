@@ -224,3 +224,25 @@ test('finds where a prompt diverges from the last prompt of the tenant', () => {
   expect(divergence(tokens(40))).toBeUndefined()
   expect(divergence([...tokens(4), ...tokens(40, 900)])).toBeUndefined()
 })
+
+test.each(['append', 'endStep'] as const)(
+  'the source and the copy of a slot are not taken before the next step: %s',
+  (how) => {
+    const slots = new Slots(2, chunkSize, () => true)
+    const source = slots.acquire(wish(tokens(40)))?.slot
+    if (!source) throw new Error('There is no slot.')
+    slots.append(source, tokens(40), false)
+    const match = slots.acquire(wish([...tokens(39), ...tokens(1, 900)], { minCopyLength: 16 }))
+    if (!match?.copy) throw new Error('There is no copy.')
+    expect([match.copy.source, match.copy.length]).toEqual([source, 39])
+    slots.startCopy(source, match.slot)
+
+    slots.release(source)
+    const before = slots.acquire(wish(tokens(20, 500), { tenant: 'bob' }))
+    if (how === 'append') slots.append(match.slot, tokens(1, 900), false)
+    else slots.endStep()
+
+    expect(before).toBeUndefined()
+    expect(slots.acquire(wish(tokens(20, 500), { tenant: 'bob' }))?.slot).toBe(source)
+  },
+)

@@ -23,6 +23,8 @@ export interface Slot {
   isBusy: boolean
   /** Whether the state was copied from another slot, and the memory will be copied at the next step. */
   isCopyPending: boolean
+  /** Whether its memory will be copied to another slot at the next step. Until then, no other state may be loaded. */
+  isCopySource: boolean
 }
 
 export interface SlotMatch {
@@ -100,6 +102,7 @@ export class Slots {
       usedAt: 0,
       isBusy: false,
       isCopyPending: false,
+      isCopySource: false,
     }))
     this.#chunkSize = chunkSize
     this.#isComplete = isComplete
@@ -111,7 +114,9 @@ export class Slots {
    * @param savedTokens length of the longest usable snapshot, in tokens. Shorter matches are not used.
    */
   acquire(request: SlotRequest, savedTokens = 0): SlotMatch | undefined {
-    const free = this.#slots.filter(({ isBusy, isCopyPending }) => !isBusy && !isCopyPending)
+    const free = this.#slots.filter(
+      ({ isBusy, isCopyPending, isCopySource }) => !isBusy && !isCopyPending && !isCopySource,
+    )
     const match = this.#findLongestMatch(free, request)
     if (!match) return undefined
     // If another slot is empty, a match shorter than a chunk does not displace a prompt.
@@ -206,13 +211,27 @@ export class Slots {
     slot.deterministicLength = deterministicLength
   }
 
+  /** Records that another slot has the state of `source`, whose memory is copied at the next step. */
+  startCopy(source: Slot, slot: Slot): void {
+    this.restore(slot, source)
+    slot.isCopyPending = true
+    source.isCopySource = true
+  }
+
+  /** Records that a step has run, so that no copy is pending. A failed step has copied the memory, too. */
+  endStep(): void {
+    for (const slot of this.#slots) {
+      slot.isCopyPending = false
+      slot.isCopySource = false
+    }
+  }
+
   /**
    * @param inChunks `false` for output, for smaller pieces, and for a step with other sequences
    * @param stops piece ends of the prompt
    */
   append(slot: Slot, tokens: readonly Token[], inChunks: boolean, stops: readonly number[] = []): void {
-    // A step has run.
-    for (const one of this.#slots) one.isCopyPending = false
+    this.endStep()
     const isClean = inChunks && slot.deterministicLength === slot.tokens.length
     for (const one of tokens) slot.tokens.push(one)
     if (!isClean) return
