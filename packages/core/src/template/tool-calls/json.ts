@@ -210,7 +210,8 @@ export function* skipValue(input: ParserInput): ParseSteps<boolean> {
   }
 }
 
-const escapes: Readonly<Record<string, string>> = {
+/** Characters of the escapes in JSON strings, except for `\\u`. */
+export const jsonEscapes: Readonly<Record<string, string>> = {
   '"': '"',
   '\\': '\\',
   '/': '/',
@@ -232,7 +233,7 @@ function* peekStringCharacter(
   if (character === '' || character === '"') return undefined
   if (character !== '\\') return [character, 1]
   const code = yield* input.peek(1)
-  if (code !== 'u') return code in escapes ? [escapes[code] as string, 2] : undefined
+  if (code !== 'u') return code in jsonEscapes ? [jsonEscapes[code] as string, 2] : undefined
   let digits = ''
   while (digits.length < 4) {
     const digit = yield* input.peek(2 + digits.length)
@@ -249,3 +250,7 @@ function* peekStringCharacter(
 export const escapeJson = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes these.
   text.replace(/["\\\u0000-\u001f]/g, (character) => JSON.stringify(character).slice(1, -1))
+
+/** Whether a word is a number, a boolean or null in JSON. */
+export const isJsonScalar = (word: string): boolean =>
+  /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)$/.test(word)

@@ -3,7 +3,7 @@
  * special quote tokens.
  */
 import type { ParserInput, ParseSteps } from '../../input.ts'
-import { escapeJson, maxArgumentDepth } from '../json.ts'
+import { escapeJson, isJsonScalar, maxArgumentDepth } from '../json.ts'
 import { parseMarkedCalls, parseToolName } from '../parse-calls.ts'
 import type { ToolCallParser } from '../parser-context.ts'
 
@@ -112,10 +112,7 @@ class GemmaValueParser {
     }
     const word = text.trim()
     if (word === '') return false
-    this.#emit(isScalar(word) ? word : `"${escapeJson(word)}"`)
+    this.#emit(isJsonScalar(word) ? word : `"${escapeJson(word)}"`)
     return true
   }
 }
-
-const isScalar = (word: string): boolean =>
-  /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)$/.test(word)

@@ -3,19 +3,21 @@ import type { ParseSteps } from '../../input.ts'
 import { type ParameterMarkup, parseParameterCall } from '../parameters.ts'
 import { parseToolName } from '../parse-calls.ts'
 import type { ParserContext, ToolCallParser } from '../parser-context.ts'
+import { parseSections, type SectionMarkup } from '../sections.ts'
 
-const think = '<|open|>think<|sep|>'
-const call = '<|open|>call tool="'
-/** Markup between sections. */
-const others = [
-  '<|close|>think<|sep|>',
-  '<|open|>response<|sep|>',
-  '<|close|>response<|sep|>',
-  '<|open|>tools<|sep|>',
-  '<|close|>tools<|sep|>',
-  '<|close|>message<|sep|>',
-  '<|end_of_msg|>',
-] as const
+const markup: SectionMarkup = {
+  think: '<|open|>think<|sep|>',
+  call: '<|open|>call tool="',
+  others: [
+    '<|close|>think<|sep|>',
+    '<|open|>response<|sep|>',
+    '<|close|>response<|sep|>',
+    '<|open|>tools<|sep|>',
+    '<|close|>tools<|sep|>',
+    '<|close|>message<|sep|>',
+    '<|end_of_msg|>',
+  ],
+}
 
 const typeEnds = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'].map(
   (type) => `" type="${type}"<|sep|>`,
@@ -28,23 +30,7 @@ const parameterMarkup: ParameterMarkup = {
 }
 const maxIndexLength = 32
 
-export const kimiK3: ToolCallParser = function* (context) {
-  const { input, output, prompt } = context
-  let type: 'reasoning' | 'text' = prompt.endsWith(think) ? 'reasoning' : 'text'
-  for (;;) {
-    const mark = yield* input.takeUpTo([think, call, ...others], (text) => output.addText(type, text))
-    if (mark === undefined) return
-    input.startCapture()
-    input.skip(mark.length)
-    if (mark === call && !(yield* parseCall(context))) {
-      output.addText(type, input.takeCaptured())
-      continue
-    }
-    input.dropCapture()
-    output.markBoundary()
-    type = mark === think ? 'reasoning' : 'text'
-  }
-}
+export const kimiK3: ToolCallParser = (context) => parseSections(context, markup, parseCall)
 
 function* parseCall(context: ParserContext): ParseSteps<boolean> {
   const { input } = context

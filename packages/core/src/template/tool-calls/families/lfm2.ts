@@ -1,6 +1,6 @@
 /** Tool calls of LFM2: a list of Python calls, such as `[get_weather(city='Oslo', days=2)]`. */
 import type { ParserInput, ParseSteps } from '../../input.ts'
-import { escapeJson, maxArgumentDepth } from '../json.ts'
+import { escapeJson, isJsonScalar, jsonEscapes, maxArgumentDepth } from '../json.ts'
 import { pythonWords } from '../parameters.ts'
 import { parseMarkedCalls, parseToolName } from '../parse-calls.ts'
 import type { ParserContext, ToolCallParser } from '../parser-context.ts'
@@ -153,24 +153,10 @@ class PythonParser {
     const word = text.trim()
     if (word === '') return false
     const json = Object.hasOwn(pythonWords, word) ? (pythonWords[word] as string) : word
-    this.#emit(isScalar(json) ? json : `"${escapeJson(word)}"`)
+    this.#emit(isJsonScalar(json) ? json : `"${escapeJson(word)}"`)
     return true
   }
 }
 
 /** Escapes of Python. Before any other character, a backslash stays. */
-const escapes: Readonly<Record<string, string>> = {
-  '\n': '',
-  '"': '"',
-  "'": "'",
-  '\\': '\\',
-  '/': '/',
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-}
-
-const isScalar = (word: string): boolean =>
-  /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?)$/.test(word)
+const escapes: Readonly<Record<string, string>> = { ...jsonEscapes, '\n': '', "'": "'" }

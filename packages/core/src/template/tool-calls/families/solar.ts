@@ -2,30 +2,16 @@
 import type { ParseSteps } from '../../input.ts'
 import { parseCallArguments, parseToolName } from '../parse-calls.ts'
 import type { ParserContext, ToolCallParser } from '../parser-context.ts'
+import { parseSections, type SectionMarkup } from '../sections.ts'
 
-const think = '<|think|>'
-const call = '<|tool_call:begin|>'
-/** Markup between messages. */
-const others = ['<|content|>', '<|end|>', '<|begin|>assistant', '<|tool_calls|>', '<|calls|>'] as const
+const markup: SectionMarkup = {
+  think: '<|think|>',
+  call: '<|tool_call:begin|>',
+  others: ['<|content|>', '<|end|>', '<|begin|>assistant', '<|tool_calls|>', '<|calls|>'],
+}
 const maxIdLength = 64
 
-export const solar: ToolCallParser = function* (context) {
-  const { input, output, prompt } = context
-  let type: 'reasoning' | 'text' = prompt.endsWith(think) ? 'reasoning' : 'text'
-  for (;;) {
-    const mark = yield* input.takeUpTo([think, call, ...others], (text) => output.addText(type, text))
-    if (mark === undefined) return
-    input.startCapture()
-    input.skip(mark.length)
-    if (mark === call && !(yield* parseCall(context))) {
-      output.addText(type, input.takeCaptured())
-      continue
-    }
-    input.dropCapture()
-    output.markBoundary()
-    type = mark === think ? 'reasoning' : 'text'
-  }
-}
+export const solar: ToolCallParser = (context) => parseSections(context, markup, parseCall)
 
 function* parseCall(context: ParserContext): ParseSteps<boolean> {
   const { input } = context
