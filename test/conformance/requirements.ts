@@ -653,7 +653,7 @@ export const requirements = {
   },
   'openai:choices:chat': {
     source: create,
-    behavior: 'With `n`, each choice has an index and a seed of its own. The prompt counts once.',
+    behavior: 'With `n`, each choice has an index and a separate seed. The prompt counts once.',
   },
   'openai:choices:chat-stream': {
     source: streaming,

@@ -8,7 +8,7 @@ import { createProject, greet, greeting, start } from './project.ts'
 // `run()` has a shorter limit of 120 s, and ends its command then.
 vi.setConfig({ testTimeout: 300_000 })
 
-test('the Hono app of the pages serves the routes below a prefix, and limits a route of its own', async () => {
+test('the Hono app of the pages serves the routes below a prefix, and limits a route of the app', async () => {
   const code = [
     ...codeBelow('docs/bundlers-and-tools.md', 'Hono'),
     ...codeBelow('docs/rate-limits.md', 'Hono and other frameworks'),

@@ -98,7 +98,7 @@ export interface RouteClient extends LlmClient {
   readonly responses: TenantResponses | undefined
   /**
    * Counts one request to the admin API, or to the routes of batches, files and stored responses, against the caller's
-   * limit of requests. Each of the two has a count of its own. Throws an `LlmError` `rate_limit`.
+   * limit of requests. Each of the two has a separate count. Throws an `LlmError` `rate_limit`.
    */
   admitRequest(kind: 'admin' | 'storage'): Promise<void>
 }

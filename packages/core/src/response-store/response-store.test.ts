@@ -1,4 +1,4 @@
-/** What all stores have in common, in memory and in each database. */
+/** The behavior that all stores share, in memory and in each database. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { databases } from '../../../../test/support/databases.ts'
 import { openDatabase } from '../storage/open.ts'

@@ -14,7 +14,7 @@ export interface FinishedChoice {
   readonly answer: GenerateResult
 }
 
-/** Returns a request for each choice. Each choice has a seed of its own, and the first one has that of the request. */
+/** Returns a request for each choice. Each choice has a separate seed. That of the first choice is the seed of the request. */
 export const repeatRequest = (request: GenerateRequest, count: number): readonly GenerateRequest[] =>
   Array.from({ length: count }, (_, index) => {
     if (index === 0) return request
