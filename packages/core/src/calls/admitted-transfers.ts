@@ -1,7 +1,7 @@
 /** Lets a shutdown wait for the transfers of models, and end them. */
 import { LlmError } from '../errors.ts'
 import type { TransferOptions } from '../models/registry/progress.ts'
-import type { StoreActions } from './client.ts'
+import type { StoreActions } from './model-actions.ts'
 import type { Shutdown } from './shutdown.ts'
 
 type Transfer<Input> = (input: Input, options?: Partial<TransferOptions>) => ReturnType<StoreActions['push']>

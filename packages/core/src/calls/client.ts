@@ -6,20 +6,19 @@ import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
-import type { Model } from '../models/model.ts'
-import { createModelFilter, modelNotAllowed } from '../models/model-filter.ts'
-import {
-  type AliasedModel,
-  expectModel,
-  type ModelResolver,
-  type ResolvedModel,
-  resolveAllowed,
-} from '../models/model-resolver.ts'
-import type { ModelStore } from '../models/store.ts'
+import { createModelFilter } from '../models/model-filter.ts'
+import { type ResolvedModel, resolveAllowed } from '../models/model-resolver.ts'
 import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
 import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
+import {
+  type ModelActions,
+  type Resolver,
+  restrictModels,
+  type StoreActions,
+  withResolver,
+} from './model-actions.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
 import type { Shutdown } from './shutdown.ts'
 
@@ -34,27 +33,6 @@ export interface GroupOptions extends ClientCallOptions {
   readonly answersPerPrompt?: number
 }
 export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
-
-export type StoreActions = Pick<
-  ModelStore,
-  | 'list'
-  | 'snapshots'
-  | 'get'
-  | 'details'
-  | 'create'
-  | 'copy'
-  | 'delete'
-  | 'pull'
-  | 'push'
-  | 'prune'
-  | 'blobs'
->
-
-/** Here, `get` and `details` find models by aliases, too. All other actions take names of models. */
-export interface ModelActions extends StoreActions {
-  /** Lists the aliases whose models exist, except for patterns. */
-  aliases(): Promise<readonly AliasedModel[]>
-}
 
 export interface LlmClient {
   /** Generates one answer. Resolves when the answer begins. Throws `LlmError`. */
@@ -110,9 +88,6 @@ export interface AdmittedWork extends Pick<LlmClient, 'generate'> {
   /** Must be called at the end of the work, for which the shutdown waits. */
   leave(): void
 }
-
-/** Finds models by name or alias. */
-type Resolver = Pick<ModelResolver, 'resolve' | 'listAliases'>
 
 export interface ClientParts {
   readonly pipeline: CallPipeline
@@ -359,71 +334,6 @@ function memoizeLast<Value>(compute: (key: string) => Promise<Value>): (key: str
       last = undefined
     })
     return value
-  }
-}
-
-export const withResolver = (models: StoreActions, resolver: Resolver): ModelActions => {
-  const get = async (name: string): Promise<Model> => expectModel(await resolver.resolve(name))
-  return {
-    ...listStoreActions(models),
-    get,
-    details: async (model, options) =>
-      models.details(typeof model === 'string' ? await get(model) : model, options),
-    aliases: () => resolver.listAliases(),
-  }
-}
-
-const listStoreActions = (models: StoreActions): StoreActions => ({
-  list: () => models.list(),
-  snapshots: () => models.snapshots(),
-  get: (name) => models.get(name),
-  details: (model, options) => models.details(model, options),
-  copy: (from, to, options) => models.copy(from, to, options),
-  delete: (name) => models.delete(name),
-  create: (spec, options) => models.create(spec, options),
-  pull: (name, options) => models.pull(name, options),
-  push: (name, options) => models.push(name, options),
-  prune: () => models.prune(),
-  blobs: models.blobs,
-})
-
-/**
- * Restricts the actions to allowed names. Any other name gets the same error, whether or not the model
- * exists, so that errors do not reveal which models exist. `get` is restricted already.
- */
-function restrictModels(models: ModelActions, isAllowed: (name: string) => boolean): ModelActions {
-  const expect = (...names: readonly (string | undefined)[]): void => {
-    for (const name of names) if (name !== undefined && !isAllowed(name)) throw modelNotAllowed(name)
-  }
-  return {
-    ...models,
-    list: async () => (await models.list()).filter(({ name }) => isAllowed(name)),
-    snapshots: async () => (await models.snapshots()).filter(({ name }) => isAllowed(name)),
-    aliases: async () => (await models.aliases()).filter(({ model }) => isAllowed(model.name)),
-    details: async (model, options) => {
-      if (typeof model !== 'string') expect(model.name)
-      return models.details(model, options)
-    },
-    copy: async (from, to, options) => {
-      expect(from, to)
-      return models.copy(from, to, options)
-    },
-    delete: async (name) => {
-      expect(name)
-      return models.delete(name)
-    },
-    create: (spec, options) => {
-      expect(spec.name, spec.from)
-      return models.create(spec, options)
-    },
-    pull: (name, options) => {
-      expect(name)
-      return models.pull(name, options)
-    },
-    push: (name, options) => {
-      expect(name)
-      return models.push(name, options)
-    },
   }
 }
 
