@@ -64,10 +64,20 @@ const ask = (llm: Llm, model: string, signal?: AbortSignal) =>
   llm.chat('Hello', { model, maxTokens: 3, ...(signal && { signal }) })
 const processOf = (llm: Llm, model: string): number =>
   llm.loaded().find(({ name }) => name === `${model}:latest`)?.processId ?? Number.NaN
+/** A model process that exits removes its file, at times between the two reads here. */
 const statesIn = (folder: string): readonly string[] =>
   readdirSync(folder)
     .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')).state)
+    .flatMap((name) => readIfPresent(join(folder, name)) ?? [])
+    .map((text) => JSON.parse(text).state)
+function readIfPresent(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
+    throw error
+  }
+}
 const untilLoadWaits = (): Promise<void> => until(() => statesIn(runtimeDir).includes('waiting'), 15_000)
 
 test('a call waits until the loaded model is idle, and then evicts it', async () => {

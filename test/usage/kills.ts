@@ -64,6 +64,7 @@ export function testKills(databaseName: string): void {
       async (engine, { task }) => {
         const location = (await database?.fresh()) as string
         const { answers, counts } = await killApps(location, engine)
+        answers.push(await readAfterKills(location, engine))
         const llm = await createLlm({ engine: scriptedEngine(''), database: location, prices })
         onTestFinished(() => llm.close())
         await expectNoReservations(location)
@@ -124,6 +125,16 @@ async function killApps(location: string, { settings, maxTokens, kills, longestM
     }),
   )
   return { answers, counts: `${killedApps} kills of an app, ${killedModels} of a model process` }
+}
+
+/** An app that starts after the kills serves a whole answer. */
+async function readAfterKills(location: string, { settings }: Engine): Promise<Received> {
+  const server = await startKillableServer(location, { ...settings, callers, prices })
+  onTestFinished(() => server.kill())
+  const answer = await readStream(server.url, 3, 0, () => {})
+  expect(answer.isWhole).toBe(true)
+  await server.kill()
+  return answer
 }
 
 /** Waits until the leases of the killed apps have expired. */
