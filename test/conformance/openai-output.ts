@@ -27,6 +27,13 @@ async function asked(url: string, engine: ScriptedEngine, fields: object): Promi
 const complete = (url: string, body: object): Promise<Response> =>
   fetch(`${url}/v1/completions`, { method: 'POST', headers: json, body: JSON.stringify(body) })
 
+const respond = (url: string, body: object): Promise<Response> =>
+  fetch(`${url}/v1/responses`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ model: 'tiny', ...body }),
+  })
+
 const inputOf = ({ input }: GenerateRequest) => {
   expect(input.kind).toBe('chat')
   return input as Extract<GenerateRequest['input'], { kind: 'chat' }>
@@ -164,6 +171,62 @@ export const output = {
       { mode: 'auto', names: ['time'] },
       { mode: 'required', names: ['time'] },
     ])
+  },
+
+  'openai:chat:prompt-end': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const messages = [...hello.messages, { role: 'assistant', content: 'Hello' }]
+
+    const ends: unknown[] = []
+    for (const fields of [
+      {},
+      { add_generation_prompt: null, continue_final_message: null },
+      { continue_final_message: true },
+      { add_generation_prompt: false, continue_final_message: true },
+      { add_generation_prompt: false, continue_final_message: 'content' },
+      { add_generation_prompt: true },
+      { continue_final_message: false },
+      { add_generation_prompt: true, continue_final_message: false },
+      { add_generation_prompt: false },
+    ])
+      ends.push(inputOf(await asked(url, engine, { messages, ...fields })).promptEnd)
+
+    expect(ends).toEqual([
+      ...[undefined, undefined, 'continue', 'continue', 'continue'],
+      ...['generation-prompt', 'generation-prompt', 'generation-prompt', 'none'],
+    ])
+    const response = await respond(url, { input: messages, continue_final_message: false })
+    expect(response.status).toBe(200)
+    expect(inputOf(engine.requests.at(-1) as GenerateRequest).promptEnd).toBe('generation-prompt')
+  },
+
+  'openai:chat:prompt-end-errors': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const called = {
+      role: 'assistant',
+      tool_calls: [{ id: 'a', ...named('f'), function: { name: 'f', arguments: '' } }],
+    }
+    const result = { role: 'tool', tool_call_id: 'a', content: '5' }
+    const begun = [...hello.messages, { role: 'assistant', content: 'Hello' }]
+    const both = { add_generation_prompt: true, continue_final_message: true }
+
+    for (const [messages, fields, code] of [
+      [begun, both, 'invalid_value'],
+      [hello.messages, { continue_final_message: true }, 'invalid_value'],
+      [[...hello.messages, called, result], { continue_final_message: true }, 'invalid_value'],
+      [begun, { continue_final_message: 'reasoning_content' }, 'unsupported_parameter'],
+      [begun, { continue_final_message: 1 }, 'invalid_type'],
+    ] as const) {
+      const expected = { param: 'continue_final_message', code }
+      await expectError(await chat(url, { ...hello, messages, ...fields }), 400, expected)
+    }
+    await expectError(await chat(url, { ...hello, add_generation_prompt: 'no' }), 400, {
+      param: 'add_generation_prompt',
+      code: 'invalid_type',
+    })
+    expect(engine.requests).toEqual([])
   },
 
   'openai:chat:tool-choice-of-missing-tool': async (serve) => {

@@ -29,6 +29,7 @@ const batch = 'OpenAI API reference, Batch'
 const deepSeek = 'DeepSeek API docs, Reasoning model'
 const rerank = 'Jina API, Reranker'
 const llamaServer = 'llama.cpp server README, API Endpoints'
+const vllm = 'vLLM documentation, OpenAI-Compatible Server, Extra Parameters'
 const rateLimits = 'OpenAI guides, Rate limits'
 
 const anthropicOverview = 'Anthropic API reference, Overview'
@@ -428,6 +429,16 @@ export const requirements = {
     source: 'llama.cpp: tools/server/README.md',
     behavior:
       "`chat_template_kwargs`, including `enable_thinking`, are variables of the model's chat template.",
+  },
+  'openai:chat:prompt-end': {
+    source: vllm,
+    behavior:
+      '`continue_final_message` continues an assistant message, and `add_generation_prompt: false` starts no answer.',
+  },
+  'openai:chat:prompt-end-errors': {
+    source: vllm,
+    behavior:
+      'Contradicting fields, and a last message that cannot be continued, get a 400 that names the field.',
   },
   'openai:chat:refusals-sent-back': {
     source: create,

@@ -246,6 +246,23 @@ test('a trailing assistant message is continued, and only the continuation is re
   expect(await render('tinylegacy', turns)).toMatch(/<\|im_start\|>assistant\nHello! How$/)
 })
 
+test('a Go template ends a prompt itself, so another end is rejected', async () => {
+  const begun = [...hello, { role: 'assistant', content: 'Hello! How' }]
+  const ask = (messages: object[], fields: object) =>
+    post('/v1/chat/completions', { model: 'tinygo', messages, max_tokens: 1, ...fields })
+
+  expect((await ask(begun, { continue_final_message: true })).status).toBe(200)
+  expect((await ask(hello, { add_generation_prompt: true })).status).toBe(200)
+  for (const [messages, fields] of [
+    [hello, { add_generation_prompt: false }],
+    [begun, { continue_final_message: false }],
+  ] as const) {
+    const { status, body } = await ask([...messages], fields)
+    expect(status).toBe(400)
+    expect(body.error).toMatchObject({ param: 'add_generation_prompt', code: 'unsupported_parameter' })
+  }
+})
+
 test('the template renders infill, and special tokens in the prefix stay text', async () => {
   const gap = { kind: 'infill', prefix: 'a', suffix: 'b' } as const
 

@@ -45,6 +45,27 @@ test('a text prompt becomes a user message', async () => {
   expect((await ask({ input: text('Hello') })).text).toBe('Hello! How can I help you?')
 })
 
+test('a prompt can end with its last message, or with the start of a new answer after it', async () => {
+  const begun = chat(message('user', 'Hello'), message('assistant', 'Hello! How'))
+
+  expect(await render({ input: begun })).toMatch(/assistant\nHello! How$/)
+  expect(await render({ input: { ...begun, promptEnd: 'continue' } })).toMatch(/assistant\nHello! How$/)
+  expect(await render({ input: { ...begun, promptEnd: 'none' } })).toMatch(
+    /assistant\nHello! How<\|im_end\|>\n$/,
+  )
+  expect(await render({ input: { ...begun, promptEnd: 'generation-prompt' } })).toMatch(
+    /Hello! How<\|im_end\|>\n<\|im_start\|>assistant\n$/,
+  )
+  const continued = await ask({ input: { ...begun, promptEnd: 'continue' } })
+  expect(continued.text).toBe(' can I help you?')
+  await expect(
+    ask({ input: { ...chat(message('user', 'Hello')), promptEnd: 'continue' } }),
+  ).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: { param: 'promptEnd' },
+  })
+})
+
 test('the system text of a text prompt becomes a system message before it', async () => {
   const prompt = await render({ input: { ...text('Who are you?'), system: 'You are Zed.' } })
 

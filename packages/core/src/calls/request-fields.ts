@@ -33,7 +33,8 @@ export const generateFields: FieldNames<GenerateRequest> = {
 }
 
 const chatInputFields: FieldNames<ChatInput> = {
-  ...{ kind: true, messages: true, tools: true, toolChoice: true, template: true, templateOptions: true },
+  ...{ kind: true, messages: true, promptEnd: true, tools: true, toolChoice: true, template: true },
+  templateOptions: true,
 }
 const textInputFields: FieldNames<TextInput> = {
   ...{ kind: true, prompt: true, system: true, messages: true, template: true, templateOptions: true },

@@ -28,6 +28,7 @@ export type {
   Message,
   OutputFormat,
   Part,
+  PromptEnd,
   Sampling,
   TextInput,
   Tool,

@@ -41,6 +41,12 @@ export function lifetimesOf(input: GenerateRequest['input']): readonly CacheLife
 export const isRaw = (input: GenerateRequest['input']): boolean =>
   input.kind === 'infill' || (input.kind === 'text' && input.template === false)
 
+/** Whether the model can continue the last message: one of the assistant, without tool calls. */
+export function isContinuable(messages: readonly Message[]): boolean {
+  const last = messages.at(-1)
+  return last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
+}
+
 /** Returns the tools that `toolChoice` allows. */
 export function callableTools(input: GenerateRequest['input']): readonly Tool[] {
   if (input.kind !== 'chat') return []

@@ -79,8 +79,14 @@ export interface LoadOptions {
 
 export interface ChatInput {
   readonly kind: 'chat'
-  /** If the last message is from the assistant, the model continues it. */
   readonly messages: readonly Message[]
+  /**
+   * What the prompt ends with. `continue`: the last message, which is from the assistant and stays open.
+   * `generation-prompt`: the start of a new answer. `none`: the end of the last message. A Go template decides this
+   * itself, so it is rejected together with `none`, and with `generation-prompt` after an assistant message.
+   * @default 'continue' if the last message is from the assistant and calls no tools, else 'generation-prompt'
+   */
+  readonly promptEnd?: PromptEnd
   readonly tools?: readonly Tool[]
   readonly toolChoice?: ToolChoice
   /** Go template that replaces the template of the model. */
@@ -88,6 +94,8 @@ export interface ChatInput {
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
+
+export type PromptEnd = 'continue' | 'generation-prompt' | 'none'
 
 export interface Tool {
   /** Unique in the request. At most 128 characters. */

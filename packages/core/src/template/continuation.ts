@@ -1,12 +1,13 @@
-/** Continuation: a trailing assistant message without tool calls stays open for the model to continue. */
-import type { Message } from '../engine/request.ts'
+/** The end of a prompt: an assistant message that stays open for the model to continue, or the start of an answer. */
+import type { Message, PromptEnd } from '../engine/request.ts'
+import { isContinuable } from '../engine/request-input.ts'
 
 /** Marks the end of an open message, because templates trim messages and append closing tokens. */
 const endMark = '\uE000'
 
-export function isContinued(messages: readonly Message[]): boolean {
-  const last = messages.at(-1)
-  return last?.role === 'assistant' && last.content.every(({ type }) => type !== 'tool-call')
+/** Returns the end of a prompt. A message that cannot be continued is followed by a new answer. */
+export function resolvePromptEnd(messages: readonly Message[], requested: PromptEnd = 'continue'): PromptEnd {
+  return requested === 'continue' && !isContinuable(messages) ? 'generation-prompt' : requested
 }
 
 /** Trims the end of the last message and appends the end mark. */

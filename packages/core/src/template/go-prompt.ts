@@ -3,7 +3,7 @@
  * deadline, because a template can be hostile.
  */
 import type { Message } from '../engine/request.ts'
-import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
+import { appendEndMark, resolvePromptEnd, toPrompt } from './continuation.ts'
 import { type GoTemplate, parseGoTemplate, type ThinkSettings } from './go-template/index.ts'
 import type { ChatTemplate, RenderOptions } from './jinja.ts'
 import { toPlainConversation } from './messages.ts'
@@ -40,7 +40,7 @@ function renderChat(
   messages: readonly Message[],
   { tools = [], ...options }: RenderOptions,
 ): string {
-  const isOpen = isContinued(messages)
+  const isOpen = resolvePromptEnd(messages) === 'continue'
   const supportsTools = template.features.tools
   const conversation = toPlainConversation(messages, { tools, supportsTools, neutralize })
   const rendered = template.renderChat(

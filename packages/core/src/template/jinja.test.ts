@@ -486,3 +486,37 @@ test('special tokens across two parts or in a tool name are neutralised', () => 
   expect(prompt).not.toContain('<|im_end|>')
   expect(prompt.replaceAll('\u200B', '')).toBe('<|im_end|>'.repeat(4))
 })
+
+test.each([
+  ['none', '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n'],
+  [
+    'generation-prompt',
+    '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n<|im_start|>assistant\n',
+  ],
+  ['continue', '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello'],
+] as const)(
+  'the prompt end %j overrides the default for a trailing assistant message',
+  (promptEnd, expected) => {
+    const messages = [message('user', 'Hi'), message('assistant', 'Hello')]
+
+    expect(renderChat(withChatMl, messages, { promptEnd })).toBe(expected)
+  },
+)
+
+test('without a generation prompt, a prompt ends with its last message', () => {
+  const prompt = renderChat(withChatMl, [message('user', 'Hi')], { promptEnd: 'none' })
+
+  expect(prompt).toBe('<|im_start|>user\nHi<|im_end|>\n')
+})
+
+test('a message that a fallback has dropped is not continued, and no other message instead of it', () => {
+  const rejectsEmpty =
+    "{% for message in messages %}{% if message.content == '' %}{{ raise_exception('empty') }}{% endif %}{% endfor %}"
+  const template = { ...withChatMl, source: `${rejectsEmpty}${chatMl}` }
+
+  const prompt = renderChat(template, [message('user', 'Hi'), message('assistant')], {
+    promptEnd: 'continue',
+  })
+
+  expect(prompt).toBe('<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n')
+})

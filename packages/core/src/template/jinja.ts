@@ -3,8 +3,8 @@
  * a worker thread with a deadline, because a template can be hostile.
  */
 import { Template } from '@huggingface/jinja'
-import type { Message, Tool } from '../engine/request.ts'
-import { appendEndMark, isContinued, toPrompt } from './continuation.ts'
+import type { Message, PromptEnd, Tool } from '../engine/request.ts'
+import { appendEndMark, resolvePromptEnd, toPrompt } from './continuation.ts'
 import { toConversation } from './messages.ts'
 import { createNeutralizer } from './neutralize.ts'
 import { listRoleFallbacks } from './role-fallbacks.ts'
@@ -30,6 +30,7 @@ export interface RenderOptions {
   readonly tools?: readonly Tool[] | undefined
   /** Additional template variables. They override the date and defaults, but not other variables. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined
+  readonly promptEnd?: PromptEnd | undefined
 }
 
 /** Default template for models without a template, as in llama.cpp. */
@@ -72,10 +73,11 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
   const neutralize = createNeutralizer(specialTokens)
   return (
     messages: readonly Message[],
-    { reasoning, tools = [], variables }: RenderOptions = {},
+    { reasoning, tools = [], variables, promptEnd: requestedEnd }: RenderOptions = {},
     supportsSystemRole = true,
   ): TemplateInput => {
-    const isOpen = isContinued(messages)
+    const promptEnd = resolvePromptEnd(messages, requestedEnd)
+    const isOpen = promptEnd === 'continue'
     const conversation = toConversation(messages, { tools, source, neutralize, supportsSystemRole })
     return {
       variables: {
@@ -89,7 +91,7 @@ export function createTemplateInputBuilder({ source, bosToken, eosToken, special
           isOpen ? appendEndMark(conversation.messages) : conversation.messages,
           source,
         ),
-        add_generation_prompt: !isOpen,
+        add_generation_prompt: promptEnd === 'generation-prompt',
         bos_token: bosToken,
         eos_token: eosToken,
       },

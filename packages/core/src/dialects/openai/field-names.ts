@@ -14,6 +14,7 @@ export const mapCompletionField = createFieldMapper([
   [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
   [/^inputs(?=\[)/, 'input'],
   [/^maxTokens$/, 'max_tokens'],
+  [/^promptEnd$/, 'add_generation_prompt'],
 ])
 
 /** Maps field names for the Responses API, where functions and schemas are not nested in an envelope. */
@@ -21,6 +22,7 @@ export const mapResponsesField = createFieldMapper([
   [/^format\.source/, 'grammar'],
   [/^format(?=$|\.)/, 'text.format'],
   [/^maxTokens$/, 'max_output_tokens'],
+  [/^promptEnd$/, 'add_generation_prompt'],
 ])
 
 /** Maps field names of a request that uses another field than `mapCompletionField` expects. */

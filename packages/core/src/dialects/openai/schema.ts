@@ -12,6 +12,7 @@ import { constraintFields, ResponseFormat } from './formats.ts'
 import { localServerFields } from './local-server-fields.ts'
 import { LogitBias } from './logit-bias.ts'
 import { Messages } from './messages.ts'
+import { promptEndFields } from './prompt-end.ts'
 import { toolFields } from './tools.ts'
 
 /** OpenAI's maximum number of prompts, or of texts to embed, in one request. */
@@ -73,6 +74,7 @@ export const ChatCompletionRequest = z
   .object({
     ...generationFields,
     ...toolFields,
+    ...promptEndFields,
     messages: Messages,
     n: optional(integerFrom(1, maxChoices)),
     max_completion_tokens: optional(tokenCount),

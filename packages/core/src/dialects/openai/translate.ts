@@ -6,6 +6,7 @@ import { repeatRequest } from './choices.ts'
 import { toFormat } from './formats.ts'
 import { toLocalSampling } from './local-server-fields.ts'
 import { toMessages } from './messages.ts'
+import { toPromptEnd } from './prompt-end.ts'
 import {
   answersPerPrompt,
   type ChatCompletionRequest,
@@ -17,14 +18,21 @@ import { toTools } from './tools.ts'
 /** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
 const defaultMaxTokens = 16
 
-/** Throws the errors of `toMessages` and `toTools`. */
+/** Throws the errors of `toMessages`, `toPromptEnd` and `toTools`. */
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
+  const messages = toMessages(body.messages)
   const tools = toTools(body)
   const format = toFormat({ ...body, format: body.response_format }, 'response_format')
   return {
     ...toCommon(body),
-    input: { kind: 'chat', messages: toMessages(body.messages), ...tools, ...toTemplateOptions(body) },
+    input: {
+      kind: 'chat',
+      messages,
+      ...toPromptEnd(body, messages),
+      ...tools,
+      ...toTemplateOptions(body),
+    },
     reasoning: toReasoning(body),
     ...(maxTokens !== undefined && { maxTokens }),
     // If a tool call is forced, the answer has no text that could have a format.

@@ -7,6 +7,7 @@ import { limits } from '../../../engine/request-limits.ts'
 import { integerFrom, JsonObject, optional, unsupportedUnless } from '../../fields.ts'
 import { list } from '../../parse.ts'
 import { formatError, JsonSchema, textFormats } from '../formats.ts'
+import { promptEndFields } from '../prompt-end.ts'
 import { Effort, generationFields } from '../schema.ts'
 import { InputItems, toTextItems } from './items.ts'
 import { toolFields } from './tools.ts'
@@ -48,6 +49,7 @@ export const ResponsesRequest = z
   .object({
     ...generationFields,
     ...toolFields,
+    ...promptEndFields,
     n: unsupportedUnless(integerFrom(1), 'More than one choice', (value) => value === 1),
     input: optional(Input),
     instructions: optional(z.string()),

@@ -1,13 +1,14 @@
 /** Translates requests of the Responses API to engine requests. */
 import type { GenerateRequest } from '../../../engine/request.ts'
 import { toFormat } from '../formats.ts'
+import { toPromptEnd } from '../prompt-end.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
 import type { RequestItems } from './request-items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
 import { toTools } from './tools.ts'
 
-/** Throws the errors of `toMessages` and `toTools`. */
+/** Throws the errors of `toMessages`, `toPromptEnd` and `toTools`. */
 export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): GenerateRequest {
   const { instructions, generate } = body
   const maxTokens = generate === false ? 1 : body.max_output_tokens
@@ -18,11 +19,13 @@ export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): 
   const tools = toTools(body)
   const format = toFormat({ ...body, format: body.text?.format }, 'text.format')
   const system = { role: 'system', content: [{ type: 'text', text: instructions ?? '' }] } as const
+  const messages = [...(instructions ? [system] : []), ...toMessages(items.history, items.input)]
   return {
     ...toCommon(body),
     input: {
       kind: 'chat',
-      messages: [...(instructions ? [system] : []), ...toMessages(items.history, items.input)],
+      messages,
+      ...toPromptEnd(body, messages),
       ...tools,
       ...toTemplateOptions(thinking),
     },

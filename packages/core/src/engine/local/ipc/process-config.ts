@@ -12,7 +12,7 @@ export const packageVersion = '0.1.0'
  * Raised with every incompatible change of messages. Apps with different protocol versions do not share
  * processes.
  */
-export const protocolVersion = 12
+export const protocolVersion = 13
 
 const CardSelection = z.record(z.string(), z.string())
 

@@ -1,7 +1,7 @@
 /** Schemas of the requests that reach the native code. */
 import { z } from 'zod'
-import type { GenerateRequest } from '../../request.ts'
-import { callableTools, lifetimesOf } from '../../request-input.ts'
+import type { GenerateRequest, Message } from '../../request.ts'
+import { callableTools, isContinuable, lifetimesOf } from '../../request-input.ts'
 import { areTokens, limits } from '../../request-limits.ts'
 
 const contextSize = z.int().min(16).max(limits.context).optional()
@@ -108,6 +108,7 @@ const ChatInput = z
   .object({
     kind: z.literal('chat'),
     messages: Messages.min(1),
+    promptEnd: z.enum(['continue', 'generation-prompt', 'none']).optional(),
     tools: z.array(Tool).max(limits.tools).optional(),
     toolChoice: z
       .object({
@@ -127,6 +128,10 @@ const ChatInput = z
     ({ tools = [], toolChoice }) =>
       toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
     { path: ['toolChoice', 'names'], error: 'expected names of the given tools.' },
+  )
+  .refine(
+    ({ messages, promptEnd }) => promptEnd !== 'continue' || isContinuable(messages as readonly Message[]),
+    { path: ['promptEnd'], error: 'only an assistant message without tool calls can be continued.' },
   )
   .refine((input) => lifetimesOf(input as GenerateRequest['input']).length <= limits.breakpoints, {
     path: ['messages'],

@@ -1,7 +1,8 @@
 /** Turns a request into a prompt: renders the template and tokenizes the result. */
 import type { Token } from 'node-llama-cpp'
 import { contextLengthExceeded, invalidRequest, LlmError } from '../../../../errors.ts'
-import type { ChatInput, GenerateRequest, InfillInput, Tool } from '../../../request.ts'
+import { resolvePromptEnd } from '../../../../template/continuation.ts'
+import type { ChatInput, GenerateRequest, InfillInput, Message, PromptEnd, Tool } from '../../../request.ts'
 import { callableTools, isRaw, toTemplateMessages } from '../../../request-input.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { RunContext } from '../run-context.ts'
@@ -175,6 +176,8 @@ async function renderPieces(
   if (input.kind === 'text' && isRaw(input)) return input.prompt
   const { template } = model
   const go = parseRequestTemplate(input)
+  const promptEnd = input.kind === 'chat' ? input.promptEnd : undefined
+  if (go) checkPromptEnd(toTemplateMessages(input), promptEnd)
   const goTemplate = go && { goTemplate: go.source }
   if (input.kind === 'infill')
     return go?.uses.suffix
@@ -185,11 +188,21 @@ async function renderPieces(
     reasoning: reasoning === 'auto' ? undefined : reasoning,
     tools: selectShownTools(input),
     variables: input.templateOptions,
+    promptEnd,
   }
   const job = { template, ...goTemplate, messages: toTemplateMessages(input), options }
   const text = await renderer.render(job, budget)
   const ids = input.kind === 'text' ? input.prompt.filter((piece) => typeof piece !== 'string') : []
   return [...ids, text]
+}
+
+/** Throws an `LlmError` `invalid_request` if a Go template ends its prompts in another way. It has no variable for it. */
+function checkPromptEnd(messages: readonly Message[], promptEnd: PromptEnd | undefined): void {
+  if (resolvePromptEnd(messages, promptEnd) === resolvePromptEnd(messages)) return
+  throw invalidRequest("The prompt's end cannot be chosen: the template of this model is a Go template.", {
+    param: 'promptEnd',
+    issue: 'unsupported',
+  })
 }
 
 /**
