@@ -392,9 +392,14 @@ export const output = {
       scriptedEngine(new LlmError('invalid_request', 'No.', { param, issue: 'unsupported' })),
     )
     const formats = [
-      [{ response_format: { type: 'json_schema', json_schema: {} } }, 'response_format.json_schema.schema'],
+      [
+        { response_format: { type: 'json_schema', json_schema: { schema: {} } } },
+        'response_format.json_schema.schema',
+      ],
       [{ response_format: { type: 'json_object', schema: {} } }, 'response_format.schema'],
       [{ json_schema: {} }, 'json_schema'],
+      [{ guided_json: {} }, 'guided_json'],
+      [{ structured_outputs: { json: {} } }, 'structured_outputs.json'],
     ] as const
 
     for (const [fields, field] of formats)
@@ -435,6 +440,68 @@ export const output = {
 
     const both = await chat(url, { ...hello, grammar, response_format: { type: 'json_object' } })
     await expectError(both, 400, { param: 'grammar', code: 'invalid_value' })
+  },
+
+  'openai:chat:structured-outputs': async (serve) => {
+    const engine = scriptedEngine('yes')
+    const url = await serve(engine)
+    const schema = { type: 'object', properties: { a: { type: 'string' } } }
+    const source = 'root ::= "yes" | "no"'
+    const constraints = [
+      [{ guided_json: schema }, { type: 'json-schema', schema }],
+      [{ guided_json: JSON.stringify(schema) }, { type: 'json-schema', schema }],
+      [{ guided_regex: '[ab]+' }, { type: 'regex', pattern: '[ab]+' }],
+      [{ guided_choice: ['yes', 'no'] }, { type: 'choice', choices: ['yes', 'no'] }],
+      [{ guided_grammar: source }, { type: 'grammar', source }],
+      [{ structured_outputs: { json: schema } }, { type: 'json-schema', schema }],
+      [{ structured_outputs: { json_object: true } }, { type: 'json' }],
+      [{ structured_outputs: { regex: '[ab]+', json: null } }, { type: 'regex', pattern: '[ab]+' }],
+      [{ structured_outputs: { choice: ['yes'] } }, { type: 'choice', choices: ['yes'] }],
+      [{ structured_outputs: { grammar: source } }, { type: 'grammar', source }],
+      [{ structured_outputs: { json_object: false } }, undefined],
+      [{ structured_outputs: null, guided_choice: null }, undefined],
+    ] as const
+
+    for (const [fields, format] of constraints) {
+      expect((await asked(url, engine, fields)).format).toEqual(format)
+      for (const response of [
+        await complete(url, { model: 'tiny', prompt: 'Hi', ...fields }),
+        await respond(url, { input: 'Hi', ...fields }),
+      ]) {
+        expect(response.status).toBe(200)
+        expect(engine.requests.at(-1)?.format).toEqual(format)
+      }
+    }
+  },
+
+  'openai:chat:structured-outputs-errors': async (serve) => {
+    const engine = scriptedEngine('yes')
+    const url = await serve(engine)
+    const forced = { tools, tool_choice: 'required' }
+    const within = (name: string) => `structured_outputs.${name}`
+
+    for (const [fields, param, code] of [
+      [{ guided_json: 5 }, 'guided_json', 'invalid_type'],
+      [{ guided_json: '{' }, 'guided_json', 'invalid_type'],
+      [{ guided_json: '['.repeat(200) + ']'.repeat(200) }, 'guided_json', 'invalid_type'],
+      [{ guided_choice: [] }, 'guided_choice', 'empty_array'],
+      [{ guided_choice: ['a', ''] }, 'guided_choice[1]', 'invalid_value'],
+      [{ guided_regex: 5 }, 'guided_regex', 'invalid_type'],
+      [{ guided_whitespace_pattern: ' *' }, 'guided_whitespace_pattern', 'unsupported_parameter'],
+      [{ guided_regex: 'a', guided_choice: ['a'] }, 'guided_regex', 'invalid_value'],
+      [{ guided_choice: ['a'], response_format: { type: 'json_object' } }, 'guided_choice', 'invalid_value'],
+      [{ guided_choice: ['a'], ...forced }, 'guided_choice', 'invalid_value'],
+      [{ structured_outputs: { regex: 'a', choice: ['a'] } }, within('regex'), 'invalid_value'],
+      [{ structured_outputs: { structural_tag: '{}' } }, within('structural_tag'), 'unsupported_parameter'],
+      [
+        { structured_outputs: { whitespace_pattern: ' ' } },
+        within('whitespace_pattern'),
+        'unsupported_parameter',
+      ],
+      [{ structured_outputs: { lark: 'start: "a"' } }, 'structured_outputs', 'invalid_value'],
+    ] as const)
+      await expectError(await chat(url, { ...hello, ...fields }), 400, { param, code })
+    expect(engine.requests).toEqual([])
   },
 
   'openai:chat:logprobs': async (serve) => {

@@ -348,17 +348,29 @@ export const responses = {
   'openai:responses:engine-errors': async (serve) => {
     const about = (param: string) =>
       new LlmError('invalid_request', 'It cannot be kept.', { param, issue: 'unsupported' })
-    const params = ['format.schema#/a', 'tools[0].parameters#/b', 'format.source']
-    const urls = await Promise.all(params.map((param) => serve(scriptedEngine(about(param)))))
+    const cases = [
+      ['format', { text: { format: { type: 'json_object' } } }, 'text.format'],
+      [
+        'format.schema#/a',
+        { text: { format: { type: 'json_schema', schema: {} } } },
+        'text.format.schema#/a',
+      ],
+      ['tools[0].parameters#/b', {}, 'tools[0].parameters#/b'],
+      ['format.source', { grammar: 'root ::= x' }, 'grammar'],
+      ['format.pattern', { guided_regex: '(' }, 'guided_regex'],
+    ] as const
 
     const found = await Promise.all(
-      urls.map(async (url) => {
-        const { error } = (await (await respond(url, hi)).json()) as { error: { param: string } }
+      cases.map(async ([param, fields]) => {
+        const url = await serve(scriptedEngine(about(param)))
+        const { error } = (await (await respond(url, { ...hi, ...fields })).json()) as {
+          error: { param: string }
+        }
         return error.param
       }),
     )
 
-    expect(found).toEqual(['text.format.schema#/a', 'tools[0].parameters#/b', 'grammar'])
+    expect(found).toEqual(cases.map(([, , field]) => field))
   },
 
   'openai:responses:tools': async (serve) => {

@@ -402,6 +402,15 @@ export const requirements = {
     behavior:
       "A `grammar` in llama.cpp's GBNF constrains the output. Together with `response_format` it gets a 400.",
   },
+  'openai:chat:structured-outputs': {
+    source: vllm,
+    behavior:
+      'The `guided_*` fields and `structured_outputs` constrain the output, in each route that generates text.',
+  },
+  'openai:chat:structured-outputs-errors': {
+    source: vllm,
+    behavior: 'A constraint without a grammar, an unknown or a second one, gets a 400 that names the field.',
+  },
   'openai:chat:logprobs': {
     source: object,
     behavior: 'Each token has its bytes, its logprob and the most likely alternatives.',

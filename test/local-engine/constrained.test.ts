@@ -219,6 +219,43 @@ test('an answer matches a custom grammar, stops at the token limit, and repeats 
   expect([half.end.finishReason, whole.text.startsWith(half.text)]).toEqual(['length', true])
 })
 
+test('an answer matches a regular expression as a whole', async () => {
+  const answers = await Promise.all(
+    ['[ab]{3,6}c', '(?:\\d{1,3}\\.){3}\\d{1,3}', 'a|bc|', '^[^"]{2}"$'].map(async (pattern) => ({
+      pattern,
+      ...(await run({ format: { type: 'regex', pattern }, sampling: { temperature: 1, seed: 2 } })),
+    })),
+  )
+
+  for (const { pattern, text, end } of answers) {
+    expect(text).toMatch(new RegExp(`^(?:${pattern})$`, 'u'))
+    expect(end.finishReason).toBe('stop')
+  }
+})
+
+test.each(['a)|(b', '(', '(?=a)b', '\\bword', '(a)\\1', 'a{1000000}'])(
+  'the regular expression %s is rejected',
+  async (pattern) => {
+    await expect(run({ format: { type: 'regex', pattern } })).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param: 'format.pattern' },
+    })
+  },
+)
+
+test('an answer is one of several texts', async () => {
+  const choices = ['yes', 'yes, of course', 'no', 'nö 🍂', '"quoted"\n', 'yes']
+  const answers = await Promise.all(
+    Array.from({ length: times(40, 8) }, (_, seed) =>
+      run({ format: { type: 'choice', choices }, sampling: { temperature: 2, seed } }),
+    ),
+  )
+
+  for (const { text, end } of answers)
+    expect([choices.includes(text), end.finishReason]).toEqual([true, 'stop'])
+  expect((await run({ format: { type: 'choice', choices: ['🍂'] } })).text).toBe('🍂')
+})
+
 const greeting = { type: 'json-schema', schema: { type: 'string', pattern: '^Hello' } } as const
 const greedy = { format: greeting, sampling: { temperature: 0 } } as const
 

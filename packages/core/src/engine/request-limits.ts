@@ -21,6 +21,9 @@ export const limits = {
   schemaLength: 1024 * 1024,
   /** Length of a GBNF grammar, in characters. */
   grammarLength: 256 * 1024,
+  /** Number of texts of an output format, and the length of each in characters. */
+  choices: 1_024,
+  choiceLength: 1_024,
   /**
    * Length of a Go template, in characters. The longest template that ships with a model is a ninth as long.
    */

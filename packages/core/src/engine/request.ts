@@ -49,13 +49,16 @@ export interface GenerateRequest {
 }
 
 /**
- * Output constraint: any JSON object, JSON that matches a schema, or text that matches a GBNF grammar of
- * llama.cpp.
+ * Output constraint: any JSON object, JSON that matches a schema, text that matches a GBNF grammar of llama.cpp, text
+ * that matches a regular expression (ECMA-262) as a whole, or one of several texts.
  */
 export type OutputFormat =
   | { readonly type: 'json' }
   | { readonly type: 'json-schema'; readonly schema: object | boolean }
   | { readonly type: 'grammar'; readonly source: string }
+  | { readonly type: 'regex'; readonly pattern: string }
+  /** At most 1,024 texts of 1,024 characters each. None of them is empty. */
+  | { readonly type: 'choice'; readonly choices: readonly string[] }
 
 /** Load settings of a call. */
 export interface LoadOptions {

@@ -13,6 +13,8 @@ export interface OutputConstraint {
     | { readonly type: 'json' }
     | { readonly type: 'json-schema'; readonly schema: object | boolean }
     | { readonly type: 'grammar'; readonly source: string }
+    | { readonly type: 'regex'; readonly pattern: string }
+    | { readonly type: 'choice'; readonly choices: readonly string[] }
   readonly calls?: {
     readonly tools: readonly CallableTool[]
     readonly format: ToolCallFormat

@@ -1,10 +1,13 @@
 /** Grammar of a complete output: reasoning, then tool calls, formatted content, or free text with calls. */
 import { invalidRequest, LlmError } from '../errors.ts'
+import { type Automaton, TooComplexError } from './automata/automaton.ts'
+import { compileFullMatch, PatternError } from './automata/pattern.ts'
 import type { OutputConstraint } from './constraint.ts'
 import { checkGrammar } from './gbnf/check.ts'
-import { choice, type Expression, repeat, sequence, text } from './gbnf/expressions.ts'
+import { choice, type Expression, empty, repeat, sequence, text } from './gbnf/expressions.ts'
 import { Grammar, printRules } from './gbnf/grammar.ts'
 import { buildTextUpTo } from './gbnf/text-up-to.ts'
+import { buildTextRule, buildWordsRule } from './schema/automaton-rules.ts'
 import { anyObject } from './schema/json.ts'
 import { addSchema, withErrorField } from './schema/json-schema.ts'
 import { buildCalls, buildWholeCalls } from './tool-call-grammar.ts'
@@ -62,6 +65,25 @@ function buildFormat(format: NonNullable<OutputConstraint['format']>, grammar: G
       return withErrorField('format.schema', () => addSchema(grammar, format.schema))
     case 'grammar':
       return withErrorField('format.source', () => grammar.include(checkGrammar(format.source)))
+    case 'regex':
+      return buildTextRule(compileFormat(format.pattern), grammar)
+    case 'choice':
+      return buildWordsRule(
+        [...new Set(format.choices)].map((text) => [text, empty]),
+        grammar,
+      )
+  }
+}
+
+function compileFormat(pattern: string): Automaton {
+  try {
+    return compileFullMatch(pattern)
+  } catch (error) {
+    if (!(error instanceof PatternError || error instanceof TooComplexError)) throw error
+    throw invalidRequest(`The regular expression is not supported: ${error.message}.`, {
+      param: 'format.pattern',
+      issue: 'unsupported',
+    })
   }
 }
 

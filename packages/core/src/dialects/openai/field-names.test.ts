@@ -1,27 +1,39 @@
 import { expect, test } from 'vitest'
 import { invalidRequest, type LlmError } from '../../errors.ts'
 import type { RouteCall } from '../dialect.ts'
-import { mapCompletionField, mapResponsesField, withFieldNames } from './field-names.ts'
+import {
+  createBodyFieldMapper,
+  mapCompletionField,
+  mapResponsesField,
+  withFieldNames,
+} from './field-names.ts'
 
 const names = { usual: mapCompletionField, response: mapResponsesField }
 
 test.each<[keyof typeof names, param: string, field: string]>([
-  [
-    'usual',
-    'format.schema#/properties/a/pattern',
-    'response_format.json_schema.schema#/properties/a/pattern',
-  ],
-  ['usual', 'format.source', 'grammar'],
   ['usual', 'format', 'response_format'],
   ['usual', 'tools[12].parameters#/allOf', 'tools[12].function.parameters#/allOf'],
   ['usual', 'inputs[3]', 'input[3]'],
   ['usual', 'messages[0].role', 'messages[0].role'],
   ['usual', 'inputs', 'inputs'],
   ['response', 'format.schema#/a', 'text.format.schema#/a'],
-  ['response', 'format.source', 'grammar'],
   ['response', 'tools[1].parameters', 'tools[1].parameters'],
 ])('with the %s names, the engine field %s is the field %s', (which, param, field) => {
   expect(names[which](param)).toBe(field)
+})
+
+test.each([
+  ['format.schema#/a', 'guided_json', 'guided_json#/a'],
+  ['format.schema#/a', 'response_format.json_schema.schema', 'response_format.json_schema.schema#/a'],
+  ['format.source', 'grammar', 'grammar'],
+  ['format.pattern', 'structured_outputs.regex', 'structured_outputs.regex'],
+  ['format.choices[3]', 'guided_choice', 'guided_choice[3]'],
+  ['format', 'structured_outputs.choice', 'structured_outputs.choice'],
+  ['maxTokens', 'grammar', 'max_completion_tokens'],
+])('%s of a request with the constraint %s is the field %s', (param, field, expected) => {
+  const mapField = createBodyFieldMapper({ limit: 'max_completion_tokens', constraint: { field } })
+
+  expect(mapField(param)).toBe(expected)
 })
 
 test('errors of a handler, thrown or in the stream, name the field of its route', async () => {

@@ -2,14 +2,11 @@
 import { LlmError } from '../../errors.ts'
 import type { ModelHandler } from '../dialect.ts'
 import { createFieldMapper } from '../fields.ts'
-import type { ChatCompletionRequest } from './schema.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
 
 /** Maps field names for completions and embeddings. */
 export const mapCompletionField = createFieldMapper([
-  [/^format\.source/, 'grammar'],
-  [/^format\.schema/, 'response_format.json_schema.schema'],
   [/^format(?=$|\.)/, 'response_format'],
   [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
   [/^inputs(?=\[)/, 'input'],
@@ -19,25 +16,22 @@ export const mapCompletionField = createFieldMapper([
 
 /** Maps field names for the Responses API, where functions and schemas are not nested in an envelope. */
 export const mapResponsesField = createFieldMapper([
-  [/^format\.source/, 'grammar'],
   [/^format(?=$|\.)/, 'text.format'],
   [/^maxTokens$/, 'max_output_tokens'],
   [/^promptEnd$/, 'add_generation_prompt'],
 ])
 
-/** Maps field names of a request that uses another field than `mapCompletionField` expects. */
+/** Maps the limit and the output constraint to the fields that a request has for them. Both have several names. */
 export const createBodyFieldMapper = ({
-  max_completion_tokens: maxTokens,
-  json_schema: schema,
-  response_format: format,
-}: Pick<
-  Partial<ChatCompletionRequest>,
-  'max_completion_tokens' | 'json_schema' | 'response_format'
->): FieldMapper =>
+  limit,
+  constraint,
+}: {
+  readonly limit?: string | undefined
+  readonly constraint: { readonly field: string } | undefined
+}): FieldMapper =>
   createFieldMapper([
-    ...(maxTokens === undefined ? [] : [[/^maxTokens$/, 'max_completion_tokens'] as const]),
-    ...(schema ? [[/^format\.schema/, 'json_schema'] as const] : []),
-    ...(format?.type === 'json_object' ? [[/^format\.schema/, 'response_format.schema'] as const] : []),
+    ...(limit === undefined ? [] : [[/^maxTokens$/, limit] as const]),
+    ...(constraint ? [[/^format(\.(schema|source|pattern|choices))?/, constraint.field] as const] : []),
   ])
 
 /** Wraps a handler so that its errors name the fields of its route. */

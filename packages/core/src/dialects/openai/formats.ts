@@ -1,14 +1,12 @@
 /**
- * Output formats. Shape: OpenAI API reference, "Structured model outputs". The fields `grammar`, `json_schema`, and
- * `schema` beside the type `json_object`, are those of llama.cpp's server.
+ * Output formats. Shape: OpenAI API reference, "Structured model outputs". The field `schema` beside the type
+ * `json_object` is that of llama.cpp's server.
  */
 import { z } from 'zod'
-import type { OutputFormat } from '../../engine/request.ts'
+import type { OutputFormat, ToolChoice } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { JsonObject, optional } from '../fields.ts'
-
-export const constraintFields = { grammar: optional(z.string()), json_schema: optional(JsonObject) }
-type ConstraintFields = z.output<z.ZodObject<typeof constraintFields>>
+import { type Constraints, listConstraints } from './extensions/constraint-fields.ts'
 
 /** Fields of a named schema. Their only effect is that of `schema`. */
 export const JsonSchema = z.object({
@@ -38,28 +36,65 @@ export const ResponseFormat = z.discriminatedUnion(
   formatError,
 )
 
-interface FormatFields extends ConstraintFields {
+interface FormatFields extends Constraints {
   readonly format: { readonly type: string; readonly schema?: object | undefined } | undefined
 }
 
+/** Fields of the API, for error messages. */
+export interface FormatNames {
+  readonly format: string
+  /** Schema in a format of the type `json_schema`. */
+  readonly schema: string
+}
+
+/** An output constraint, and the field of the request that contains it. */
+interface Constraint {
+  readonly field: string
+  readonly format: OutputFormat
+}
+
 /**
- * Returns the output constraint. A schema is enforced even without `strict`. Throws `invalid_request` for two
- * constraints.
- *
- * @param formatField name of the field `format` in the request
+ * Returns the output constraint of a request. A schema is enforced even without `strict`. Throws `invalid_request` for
+ * two constraints.
+ */
+export function findConstraint(
+  { format, ...body }: FormatFields,
+  names: FormatNames,
+): Constraint | undefined {
+  const all = [...listConstraints(body), ...toConstraint(format, names)]
+  const [first, second] = all
+  if (first && second) throw cannotCombine(first.field, second.field)
+  return first
+}
+
+/**
+ * Returns the output constraint of a request with tools. Throws the errors of `findConstraint`, and `invalid_request` for
+ * a constraint other than the API's own beside a forced tool call, which leaves no text for it.
  */
 export function toFormat(
-  { grammar, json_schema: schema, format }: FormatFields,
-  formatField: string,
+  body: FormatFields,
+  names: FormatNames,
+  toolMode?: ToolChoice['mode'],
 ): OutputFormat | undefined {
-  const type = format?.type ?? 'text'
-  if (grammar && schema) throw cannotCombine('grammar', 'json_schema')
-  if (grammar && type !== 'text') throw cannotCombine('grammar', formatField)
-  if (schema && type !== 'text') throw cannotCombine('json_schema', formatField)
-  if (grammar) return { type: 'grammar', source: grammar }
-  const enforced = schema ?? format?.schema
-  if (enforced) return { type: 'json-schema', schema: enforced }
-  return type === 'text' ? undefined : { type: 'json' }
+  const constraint = findConstraint(body, names)
+  if (toolMode !== 'required') return constraint?.format
+  if (constraint && !constraint.field.startsWith(names.format))
+    throw cannotCombine(constraint.field, 'tool_choice')
+  return undefined
+}
+
+function toConstraint(
+  format: FormatFields['format'],
+  { format: field, schema }: FormatNames,
+): readonly Constraint[] {
+  if (!format || format.type === 'text') return []
+  if (!format.schema) return [{ field, format: { type: 'json' } }]
+  return [
+    {
+      field: format.type === 'json_schema' ? schema : `${field}.schema`,
+      format: { type: 'json-schema', schema: format.schema },
+    },
+  ]
 }
 
 const cannotCombine = (param: string, other: string): Error =>

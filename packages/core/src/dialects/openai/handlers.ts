@@ -7,23 +7,26 @@ import { parse } from '../parse.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { collectChoices, collectConcurrently, startChoices } from './choices.ts'
 import { formatIssue } from './errors.ts'
-import { createBodyFieldMapper, mapErrorField } from './field-names.ts'
+import { createBodyFieldMapper, withFieldNames } from './field-names.ts'
+import { findConstraint } from './formats.ts'
 import { renderChunks, renderCompletion } from './render.ts'
 import { renderTextChunks, renderTextCompletion } from './render-text.ts'
 import { answersPerPrompt, ChatCompletionRequest, CompletionRequest } from './schema.ts'
-import { endUserOf, toGenerateRequest, toTextRequests } from './translate.ts'
+import { completionFormatNames, endUserOf, toGenerateRequest, toTextRequests } from './translate.ts'
 
 /** `POST /v1/chat/completions` */
-export const chatCompletions: ModelHandler = async ({ request, llm, onError }) => {
-  const body = parse(ChatCompletionRequest, await request.json(), formatIssue)
+export const chatCompletions: ModelHandler = async (call) => {
+  const body = parse(ChatCompletionRequest, await call.request.json(), formatIssue)
+  return withFieldNames(mapperOf(body), (call) => completeChat(body, call))(call)
+}
+
+async function completeChat(
+  body: ChatCompletionRequest,
+  { request, llm, onError }: ModelCall,
+): Promise<HttpResponse> {
   const stream = body.stream ?? false
   const options = { signal: request.signal, stream, endUser: endUserOf(body) }
-  const choices = await startChoices(llm, toGenerateRequest(body), body.n ?? 1, options).catch(
-    (cause: unknown) => {
-      throw mapErrorField(createBodyFieldMapper(body), cause)
-    },
-  )
-
+  const choices = await startChoices(llm, toGenerateRequest(body), body.n ?? 1, options)
   const response = stream
     ? sse(renderChunks(choices, body), { onError })
     : json(renderCompletion(await collectChoices(choices), body))
@@ -33,10 +36,14 @@ export const chatCompletions: ModelHandler = async ({ request, llm, onError }) =
 /** `POST /v1/completions` */
 export const completions: ModelHandler = async (call) => {
   const body = parse(CompletionRequest, await call.request.json(), formatIssue)
-  return completeTexts(body, call).catch((cause: unknown) => {
-    throw mapErrorField(createBodyFieldMapper(body), cause)
-  })
+  return withFieldNames(mapperOf(body), (call) => completeTexts(body, call))(call)
 }
+
+const mapperOf = (body: CompletionRequest | ChatCompletionRequest) =>
+  createBodyFieldMapper({
+    limit: 'max_completion_tokens' in body ? 'max_completion_tokens' : 'max_tokens',
+    constraint: findConstraint({ ...body, format: body.response_format }, completionFormatNames),
+  })
 
 async function completeTexts(
   body: CompletionRequest,

@@ -3,10 +3,10 @@ import type { GenerateRequest, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import { omitUndefined } from '../fields.ts'
 import { repeatRequest } from './choices.ts'
-import { toFormat } from './formats.ts'
-import { toLocalSampling } from './local-server-fields.ts'
+import { toPromptEnd } from './extensions/prompt-end.ts'
+import { toLocalSampling } from './extensions/sampling-fields.ts'
+import { type FormatNames, toFormat } from './formats.ts'
 import { toMessages } from './messages.ts'
-import { toPromptEnd } from './prompt-end.ts'
 import {
   answersPerPrompt,
   type ChatCompletionRequest,
@@ -14,6 +14,11 @@ import {
   type GenerationFields,
 } from './schema.ts'
 import { toTools } from './tools.ts'
+
+export const completionFormatNames: FormatNames = {
+  format: 'response_format',
+  schema: 'response_format.json_schema.schema',
+}
 
 /** OpenAI's default for text completions, if neither the request nor the model sets a limit. */
 const defaultMaxTokens = 16
@@ -23,7 +28,11 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
   const maxTokens = body.max_completion_tokens ?? body.max_tokens
   const messages = toMessages(body.messages)
   const tools = toTools(body)
-  const format = toFormat({ ...body, format: body.response_format }, 'response_format')
+  const format = toFormat(
+    { ...body, format: body.response_format },
+    completionFormatNames,
+    tools.toolChoice?.mode,
+  )
   return {
     ...toCommon(body),
     input: {
@@ -35,8 +44,7 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
     },
     reasoning: toReasoning(body),
     ...(maxTokens !== undefined && { maxTokens }),
-    // If a tool call is forced, the answer has no text that could have a format.
-    ...(format && tools.toolChoice?.mode !== 'required' && { format }),
+    ...(format && { format }),
     ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
   }
 }
@@ -52,7 +60,7 @@ export function toTextRequests(body: CompletionRequest): readonly GenerateReques
       param: 'echo',
       issue: 'unsupported',
     })
-  const format = toFormat({ ...body, format: body.response_format }, 'response_format')
+  const format = toFormat({ ...body, format: body.response_format }, completionFormatNames)
   // The best answers are those with the highest logprobs.
   const hasChoice = answersPerPrompt(body) > (body.n ?? 1)
   const reported = logprobs ?? (hasChoice ? 0 : undefined)

@@ -28,8 +28,12 @@ export function compilePattern(pattern: string, budget = new WorkBudget()): Auto
   return nfa.toAutomaton(first, last)
 }
 
-/** Builds an automaton of the texts that match as a whole. Used only for built-in patterns. */
-export const compileFullMatch = (pattern: string): Automaton => compilePattern(`^(?:${pattern})$`)
+/** Builds an automaton of the texts that match as a whole. Throws `PatternError` and `TooComplexError`. */
+export function compileFullMatch(pattern: string): Automaton {
+  // A pattern such as `a)|(b` is valid only inside of another group.
+  parse(pattern)
+  return compilePattern(`^(?:${pattern})$`)
+}
 
 function parse(pattern: string): AST.Pattern {
   if (pattern.length > maxLength) throw new PatternError(`it is longer than ${maxLength} characters`)

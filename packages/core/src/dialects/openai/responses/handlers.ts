@@ -7,14 +7,15 @@ import type { ModelCall, ModelHandler } from '../../dialect.ts'
 import { parse } from '../../parse.ts'
 import { withReuseHeader } from '../../reuse-header.ts'
 import { formatIssue } from '../errors.ts'
-import { mapErrorField } from '../field-names.ts'
+import { createBodyFieldMapper, mapErrorField } from '../field-names.ts'
+import { findConstraint } from '../formats.ts'
 import { endUserOf } from '../translate.ts'
 import { ResponseEvents } from './events.ts'
 import { loadItems } from './request-items.ts'
 import { createSaver } from './save-response.ts'
 import { ResponsesRequest } from './schema.ts'
 import { listCallable, mapToolField } from './tools.ts'
-import { toGenerateRequest } from './translate.ts'
+import { responseFormatNames, toGenerateRequest } from './translate.ts'
 
 /** `POST /v1/responses` */
 export const createResponse: ModelHandler = async (call) => {
@@ -24,7 +25,7 @@ export const createResponse: ModelHandler = async (call) => {
   const options = { signal: request.signal, stream, endUser: endUserOf(body) }
   const generation = await llm
     .generate(toGenerateRequest(body, items), options)
-    .catch((cause: unknown) => throwWithToolField(body, cause))
+    .catch((cause: unknown) => throwWithOwnField(body, cause))
 
   const response = new ResponseEvents(generation, body, createSaver(call, { generation, body, sent }))
   const handleError = (error: LlmError): string => {
@@ -40,13 +41,15 @@ export const countInputTokens: ModelHandler = async (call) => {
   const { body, items } = await read(call)
   const count = await call.llm
     .countTokens(toGenerateRequest(body, items), { signal: call.request.signal })
-    .catch((cause: unknown) => throwWithToolField(body, cause))
+    .catch((cause: unknown) => throwWithOwnField(body, cause))
 
   return json({ object: 'response.input_tokens', input_tokens: count })
 }
 
-function throwWithToolField(body: ResponsesRequest, cause: unknown): never {
-  throw mapErrorField(mapToolField(listCallable(body.tools)), cause)
+function throwWithOwnField(body: ResponsesRequest, cause: unknown): never {
+  const constraint = findConstraint({ ...body, format: body.text?.format }, responseFormatNames)
+  const mapField = createBodyFieldMapper({ constraint })
+  throw mapErrorField(mapField, mapErrorField(mapToolField(listCallable(body.tools)), cause))
 }
 
 /** Reads a request. `sent` is its field `input` as the client sent it. */

@@ -1,12 +1,14 @@
 /** Translates requests of the Responses API to engine requests. */
 import type { GenerateRequest } from '../../../engine/request.ts'
-import { toFormat } from '../formats.ts'
-import { toPromptEnd } from '../prompt-end.ts'
+import { toPromptEnd } from '../extensions/prompt-end.ts'
+import { type FormatNames, toFormat } from '../formats.ts'
 import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
 import type { RequestItems } from './request-items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
 import { toTools } from './tools.ts'
+
+export const responseFormatNames: FormatNames = { format: 'text.format', schema: 'text.format.schema' }
 
 /** Throws the errors of `toMessages`, `toPromptEnd` and `toTools`. */
 export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): GenerateRequest {
@@ -17,7 +19,7 @@ export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): 
     chat_template_kwargs: body.chat_template_kwargs,
   }
   const tools = toTools(body)
-  const format = toFormat({ ...body, format: body.text?.format }, 'text.format')
+  const format = toFormat({ ...body, format: body.text?.format }, responseFormatNames, tools.toolChoice?.mode)
   const system = { role: 'system', content: [{ type: 'text', text: instructions ?? '' }] } as const
   const messages = [...(instructions ? [system] : []), ...toMessages(items.history, items.input)]
   return {
@@ -31,8 +33,7 @@ export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): 
     },
     reasoning: toReasoning(thinking),
     ...(maxTokens !== undefined && { maxTokens }),
-    // If a tool call is forced, the answer has no text that could have a format.
-    ...(format && tools.toolChoice?.mode !== 'required' && { format }),
+    ...(format && { format }),
     ...(wantsLogprobs(body) && { logprobs: body.top_logprobs ?? 0 }),
     ...(body.truncation === 'auto' && { overflow: 'truncate' }),
   }

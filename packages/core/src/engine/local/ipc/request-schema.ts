@@ -176,6 +176,15 @@ const Format = z.discriminatedUnion('type', [
       ),
   }),
   z.object({ type: z.literal('grammar'), source: z.string().min(1).max(limits.grammarLength) }),
+  // The compiler of the pattern limits its length.
+  z.object({ type: z.literal('regex'), pattern: z.string().min(1) }),
+  z.object({
+    type: z.literal('choice'),
+    choices: z
+      .array(z.string().min(1).max(limits.choiceLength).transform(wellFormed))
+      .min(1)
+      .max(limits.choices),
+  }),
 ])
 
 /** Length of a value as JSON text. Infinite for a value that JSON cannot represent. */

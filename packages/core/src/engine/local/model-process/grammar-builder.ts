@@ -110,7 +110,13 @@ function nameField(cause: unknown, { format }: OutputConstraint): unknown {
     param: format ? formatFields[format.type] : 'tools',
   })
 }
-const formatFields = { json: 'format', 'json-schema': 'format.schema', grammar: 'format.source' } as const
+const formatFields = {
+  json: 'format',
+  'json-schema': 'format.schema',
+  grammar: 'format.source',
+  regex: 'format.pattern',
+  choice: 'format.choices',
+} as const
 
 const limits = {
   time: `${maxBuildMs / 1_000} s of CPU time, within the ${callBudgetMs / 1_000} s for each call`,

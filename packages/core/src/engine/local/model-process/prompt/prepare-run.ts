@@ -66,9 +66,13 @@ export async function prepareRun(original: GenerateRequest, context: RunContext)
     breakpoints,
     maxTokens: Math.min(request.maxTokens ?? Number.POSITIVE_INFINITY, model.contextSize - prompt.length),
     grammar,
-    isJson: constraint !== undefined && constraint.format?.type !== 'grammar',
+    isJson: constraint !== undefined && isJson(constraint.format),
     parser: parseOutput(expected),
     // A grammar may match text for which the vocabulary has a control token.
     detokenizer: new Detokenizer(model, prompt, hasControlTokens(expected) || grammar !== undefined),
   }
 }
+
+/** Whether an answer in this format is JSON. Without a format, the constraint is that of tool calls. */
+const isJson = (format: GenerateRequest['format']): boolean =>
+  format === undefined || format.type === 'json' || format.type === 'json-schema'

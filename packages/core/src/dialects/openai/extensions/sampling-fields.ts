@@ -3,10 +3,10 @@
  * Shape: llama.cpp's server, "POST /completion"; vLLM, "Sampling Parameters".
  */
 import { z } from 'zod'
-import type { Sampling } from '../../engine/request.ts'
-import { limits } from '../../engine/request-limits.ts'
-import { integerFrom, omitUndefined, optional } from '../fields.ts'
-import { list } from '../parse.ts'
+import type { Sampling } from '../../../engine/request.ts'
+import { limits } from '../../../engine/request-limits.ts'
+import { integerFrom, omitUndefined, optional } from '../../fields.ts'
+import { list } from '../../parse.ts'
 
 const repeatPenalty = z.number().min(limits.repeatPenalty.min).max(limits.repeatPenalty.max)
 const probability = z.number().min(0).max(1)

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { parse } from '../parse.ts'
-import { formatIssue } from './errors.ts'
-import { ChatCompletionRequest } from './schema.ts'
-import { toGenerateRequest } from './translate.ts'
+import { parse } from '../../parse.ts'
+import { formatIssue } from '../errors.ts'
+import { ChatCompletionRequest } from '../schema.ts'
+import { toGenerateRequest } from '../translate.ts'
 
 const body = { model: 'tiny', messages: [{ role: 'user', content: 'Hi' }] }
 const sampling = (fields: object) =>

@@ -3,10 +3,10 @@
  * part to continue as a text.
  */
 import { z } from 'zod'
-import type { Message, PromptEnd } from '../../engine/request.ts'
-import { isContinuable } from '../../engine/request-input.ts'
-import { invalidRequest } from '../../errors.ts'
-import { optional, unsupported } from '../fields.ts'
+import type { Message, PromptEnd } from '../../../engine/request.ts'
+import { isContinuable } from '../../../engine/request-input.ts'
+import { invalidRequest } from '../../../errors.ts'
+import { optional, unsupported } from '../../fields.ts'
 
 export const promptEndFields = {
   add_generation_prompt: optional(z.boolean()),
