@@ -11,6 +11,7 @@ const python = testsOf('test/clients/python.test.ts')
 const situation = testsOf('test/clients/situations.ts')
 const access = testsOf('test/conformance/manners.ts')
 const faults = testsOf('test/conformance/faults.ts')
+const inputTokens = testsOf('test/limits/input-tokens.test.ts')
 const invalid = testsOf('test/conformance/anthropic-bad-input.ts')
 const invalidBatches = testsOf('test/conformance/anthropic-batches.ts')
 const resultsUrl = testsOf('test/conformance/results-url.test.ts')
@@ -382,9 +383,12 @@ export const anthropicCases: CaseTable = {
         'the reset of a limit is a timestamp in whole seconds, rounded up',
       ),
     ),
-    86: open(
+    86: green(
       'Cached tokens do not count towards a limit of input tokens.',
-      'A limit counts input and output tokens together. There is none of input tokens alone.',
+      inputTokens(
+        'a prompt that is not cached takes all its tokens, and the next one is a 429 that names the limit',
+      ),
+      inputTokens('a cached prompt is admitted again and again, since its cached tokens do not count'),
     ),
     87: green(
       'Tokens that run out during an answer do not end it, and the next call is a 429.',

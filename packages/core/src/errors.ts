@@ -71,7 +71,7 @@ export interface LlmErrorDetails {
  * `remaining` is reported.
  */
 export interface LimitStatus {
-  readonly name: 'requests' | 'tokens'
+  readonly name: 'requests' | 'tokens' | 'inputTokens' | 'outputTokens'
   /** Requests or tokens per window. All of them can be used at once. */
   readonly limit: number
   /** Requests or tokens that can be used now. */

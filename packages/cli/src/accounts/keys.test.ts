@@ -89,6 +89,10 @@ test('options set all settings of a key', async () => {
       '60',
       '--tpm',
       '10000',
+      '--itpm',
+      '8000',
+      '--otpm',
+      '4000',
       '--tpd',
       '500000',
       '--concurrent',
@@ -125,6 +129,8 @@ test('options set all settings of a key', async () => {
     limits: {
       requestsPerMinute: 60,
       tokensPerMinute: 10_000,
+      inputTokensPerMinute: 8_000,
+      outputTokensPerMinute: 4_000,
       tokensPerDay: 500_000,
       concurrent: 2,
       maxOutputTokens: 400,
@@ -140,7 +146,7 @@ test('options set all settings of a key', async () => {
   const listed = await keys('list')
   expect(listed).toMatch(/everything +key_\w+ +team +sk-mm/)
   expect(listed).toContain(
-    'gold, 60 rpm, 10000 tpm, 500000 tpd, 2 at once, 400 output tokens a call, ' +
+    'gold, 60 rpm, 10000 tpm, 8000 itpm, 4000 otpm, 500000 tpd, 2 at once, 400 output tokens a call, ' +
       '6 rpm an end user, 1000 tpm an end user, 1 at once an end user, $2.50 a month',
   )
 })

@@ -132,15 +132,19 @@ function limitsOf({ limits = {}, spendingLimit, tier }: ApiKey): string {
   return parts.length > 0 ? parts.join(', ') : 'none'
 }
 
-const ratesOf = ({ requestsPerMinute, tokensPerMinute, tokensPerDay, concurrent }: Rates) =>
-  [
-    requestsPerMinute && `${requestsPerMinute} rpm`,
-    tokensPerMinute && `${tokensPerMinute} tpm`,
-    tokensPerDay && `${tokensPerDay} tpd`,
-    concurrent && `${concurrent} at once`,
-  ].filter(Boolean)
+const ratesOf = (limits: Rates): readonly string[] =>
+  Object.entries(rateUnits).flatMap(([name, unit]) => {
+    const rate = limits[name as keyof Rates]
+    return rate === undefined ? [] : `${rate} ${unit}`
+  })
 
-type Rates = Pick<
-  NonNullable<ApiKey['limits']>,
-  'requestsPerMinute' | 'tokensPerMinute' | 'tokensPerDay' | 'concurrent'
->
+const rateUnits = {
+  requestsPerMinute: 'rpm',
+  tokensPerMinute: 'tpm',
+  inputTokensPerMinute: 'itpm',
+  outputTokensPerMinute: 'otpm',
+  tokensPerDay: 'tpd',
+  concurrent: 'at once',
+} satisfies Record<keyof Rates, string>
+
+type Rates = Omit<NonNullable<ApiKey['limits']>, 'maxOutputTokens' | 'perEndUser'>

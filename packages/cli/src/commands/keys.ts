@@ -14,11 +14,15 @@ interface KeyFlags extends KeysOptions {
   readonly name?: string
   readonly rpm?: number | null
   readonly tpm?: number | null
+  readonly itpm?: number | null
+  readonly otpm?: number | null
   readonly tpd?: number | null
   readonly concurrent?: number | null
   readonly maxOutputTokens?: number | null
   readonly endUserRpm?: number | null
   readonly endUserTpm?: number | null
+  readonly endUserItpm?: number | null
+  readonly endUserOtpm?: number | null
   readonly endUserConcurrent?: number | null
   readonly spend?: string | null
   readonly per?: 'day' | 'month' | 'lifetime'
@@ -75,11 +79,15 @@ function withSettings(
   return command
     .option('--rpm <count>', 'requests per minute', count)
     .option('--tpm <count>', 'tokens per minute, input and output', count)
+    .option('--itpm <count>', 'input tokens per minute, without cached ones', count)
+    .option('--otpm <count>', 'output tokens per minute', count)
     .option('--tpd <count>', 'tokens per day, input and output', wrap(integer(1, 100_000_000)))
     .option('--concurrent <count>', 'concurrent calls', count)
     .option('--max-output-tokens <count>', 'output tokens of one call', count)
     .option('--end-user-rpm <count>', 'requests per minute of each end user', count)
     .option('--end-user-tpm <count>', 'tokens per minute of each end user', count)
+    .option('--end-user-itpm <count>', 'input tokens per minute of each end user, without cached ones', count)
+    .option('--end-user-otpm <count>', 'output tokens per minute of each end user', count)
     .option('--end-user-concurrent <count>', 'concurrent calls of each end user', count)
     .option('--spend <usd>', 'spending limit in dollars, such as 10 or 2.50', wrap(usd))
     .addOption(
@@ -120,11 +128,15 @@ function toLimits(flags: KeyFlags, before: ApiKey['limits']): KeyChanges['limits
   const perEndUser = merge(before?.perEndUser, {
     requestsPerMinute: flags.endUserRpm,
     tokensPerMinute: flags.endUserTpm,
+    inputTokensPerMinute: flags.endUserItpm,
+    outputTokensPerMinute: flags.endUserOtpm,
     concurrent: flags.endUserConcurrent,
   })
   return merge(before, {
     requestsPerMinute: flags.rpm,
     tokensPerMinute: flags.tpm,
+    inputTokensPerMinute: flags.itpm,
+    outputTokensPerMinute: flags.otpm,
     tokensPerDay: flags.tpd,
     concurrent: flags.concurrent,
     maxOutputTokens: flags.maxOutputTokens,

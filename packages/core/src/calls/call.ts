@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import { nanoid } from 'nanoid'
 import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
-import type { CallUsage } from '../accounts/usage/call-usage.ts'
+import { type CallUsage, noTokens, type TokenCounts } from '../accounts/usage/call-usage.ts'
 import type { CallStatus, CreditReservation, DeferredCharge, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
 import type { FinishReason } from '../engine/events.ts'
@@ -148,7 +148,7 @@ export class Call {
   limits: readonly LimitStatus[] = noLimits
   limitReservations: readonly Reservation[] = []
   /** Tokens that the reservations contain. */
-  reservedTokens = 0
+  reservedTokens: TokenCounts = noTokens
   /** Set by the interceptors step: how many interceptors have begun, and their copy of the caller. */
   interception: { begun: number; readonly caller: Caller | undefined } | undefined
   /**
@@ -181,6 +181,11 @@ export class Call {
    * pipeline.
    */
   computeWorstCase: () => Promise<WorstCase> = computeNothing
+  /**
+   * Counts the input tokens that the call would not read from the prompt cache. Undefined if the cache holds nothing of
+   * the prompts, as far as is known without loading the model. Set by the pipeline.
+   */
+  countUncachedTokens: () => Promise<number | undefined> = async () => undefined
 
   constructor({ kind, caller, dialect, background = false, ...settings }: CallSettings) {
     this.kind = kind

@@ -6,7 +6,7 @@ import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateRequest } from '../engine/request.ts'
-import { measureTextBytes, toTemplateMessages } from '../engine/request-input.ts'
+import { lifetimesOf, measureTextBytes, toTemplateMessages } from '../engine/request-input.ts'
 import { type Call, isGenerateRequest, type ModelRequest } from './call.ts'
 
 /** Assumes 4 bytes per token, and 4 tokens for the template markup of each message. */
@@ -80,6 +80,28 @@ export async function computeWorstCase(
     answers: requests.length,
     outputRoom: sumKnown(each.map(({ outputRoom }) => outputRoom)),
   }
+}
+
+/**
+ * Counts the input tokens of a call, each prompt once, without those that it would read from the prompt cache now.
+ * Returns undefined without counting if it would read none: no prompt has a breakpoint, or the model is not loaded.
+ */
+export async function countUncachedTokens(
+  engine: Engine,
+  { requests, modelName, answersPerPrompt }: Pick<Call, 'requests' | 'modelName' | 'answersPerPrompt'>,
+  engineCall: EngineCall,
+): Promise<number | undefined> {
+  const prompts = (requests as readonly GenerateRequest[]).filter(
+    (_, index) => index % answersPerPrompt === 0,
+  )
+  const isCached = prompts.some(({ input }) => lifetimesOf(input).length > 0)
+  const isLoaded = engine.loaded().some(({ name }) => name === modelName || name === prompts[0]?.model)
+  if (!engine.countCachedTokens || !isCached || !isLoaded) return undefined
+  let sum = 0
+  for (const prompt of prompts)
+    sum +=
+      (await engine.countTokens(prompt, engineCall)) - (await engine.countCachedTokens(prompt, engineCall))
+  return Math.max(0, sum)
 }
 
 async function computeOne(

@@ -10,7 +10,7 @@ import type { LimitStatus, LlmError } from '../errors.ts'
 import { WatchedSet } from '../util/watched-set.ts'
 import { Call, type CallSettings, type ModelRequest, serverClosing } from './call.ts'
 import { CallRun, type PartEnd } from './call-run.ts'
-import { computePoolingWorstCase, computeWorstCase } from './estimate.ts'
+import { computePoolingWorstCase, computeWorstCase, countUncachedTokens } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import { GenerationGroup } from './group.ts'
 import type { Interceptor } from './interceptor.ts'
@@ -174,6 +174,7 @@ export class CallPipeline {
     // The app itself may do anything with an event that it takes.
     call.isPassedOn = isStream || call.dialect === undefined
     call.computeWorstCase = () => computeWorstCase(this.#engine, call, call.toEngineCall())
+    call.countUncachedTokens = () => countUncachedTokens(this.#engine, call, call.toEngineCall())
     return run
   }
 

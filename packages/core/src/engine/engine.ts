@@ -20,6 +20,11 @@ export interface Engine {
    * Rejects with an `AbortError` when `call.signal` aborts, else only with the errors of `generate`.
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
+  /**
+   * Counts the tokens of the prompt that `generate` would read from the prompt cache now: those of
+   * `cacheReadTokens`, or more. Rejects like `countTokens`. An engine without this method reads none.
+   */
+  countCachedTokens?(request: GenerateRequest, call: EngineCall): Promise<number>
   /** Renders the prompt with the model's template. Rejects like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
   /**

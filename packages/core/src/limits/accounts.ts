@@ -5,11 +5,10 @@
  * their buckets are full again by then. Accounts with debt or running calls stay. The others are dropped a
  * whole map at a time, so that no call waits while a million are removed.
  */
+import type { LimitName } from './admission.ts'
 import { type Bucket, type BucketSize, fullLevel, levelAt } from './bucket.ts'
 
-export interface Account {
-  requests?: SizedBucket
-  tokens?: SizedBucket
+export interface Account extends Partial<Record<LimitName, SizedBucket>> {
   /** Number of running calls that count against a concurrency limit. */
   running: number
 }
@@ -62,11 +61,11 @@ export class Accounts {
   }
 }
 
-const isOpen = ({ running, requests, tokens }: Account): boolean =>
-  running > 0 || (requests !== undefined && requests.level < 0) || (tokens !== undefined && tokens.level < 0)
+const isOpen = ({ running, ...buckets }: Account): boolean =>
+  running > 0 || Object.values(buckets).some(({ level }) => level < 0)
 
-const isIdle = ({ running, requests, tokens }: Account, now: number): boolean =>
-  running === 0 && isFull(requests, now) && isFull(tokens, now)
+const isIdle = ({ running, ...buckets }: Account, now: number): boolean =>
+  running === 0 && Object.values(buckets).every((bucket) => isFull(bucket, now))
 
-const isFull = (bucket: SizedBucket | undefined, now: number): boolean =>
-  bucket === undefined || levelAt(bucket, bucket, now) === fullLevel(bucket)
+const isFull = (bucket: SizedBucket, now: number): boolean =>
+  levelAt(bucket, bucket, now) === fullLevel(bucket)

@@ -51,7 +51,14 @@ export function findRefusal(
   return limitExceeded(text, freeInMs, charges)
 }
 
-const countOf = (count: number, name: string): string => `${count} ${count === 1 ? name.slice(0, -1) : name}`
+function countOf(count: number, name: LimitName): string {
+  const words = toWords(name, ' ')
+  return `${count} ${count === 1 ? words.slice(0, -1) : words}`
+}
+
+/** Returns a name such as `inputTokens` in lower case, with a separator between its words. */
+export const toWords = (name: LimitName, separator: string): string =>
+  name.replace(/[A-Z]/, (letter) => separator + letter.toLowerCase())
 
 const withLabel = (limit: string, label: string | undefined): string =>
   label === undefined ? limit : `${limit} ${label}`

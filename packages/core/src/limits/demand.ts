@@ -40,16 +40,24 @@ export function toDemand(subjects: readonly Subject[], defaults: Limits, cost: C
       buckets.push({ subject, name: 'requests', limit, windowMs, units: cost.requests, label })
       continue
     }
-    const { requestsPerMinute, tokensPerMinute, tokensPerDay, concurrent } = limits
-    const add = (name: LimitName, limit: number, windowMs: number) =>
-      buckets.push({ subject, name, limit, windowMs, units: cost[name], label })
-    if (requestsPerMinute !== undefined) add('requests', requestsPerMinute, minuteMs)
-    if (tokensPerMinute !== undefined) add('tokens', tokensPerMinute, minuteMs)
-    if (tokensPerDay !== undefined) add('tokens', tokensPerDay, dayMs)
+    for (const [limitName, [name, windowMs]] of bucketLimits) {
+      const limit = limits[limitName]
+      if (limit !== undefined) buckets.push({ subject, name, limit, windowMs, units: cost[name] ?? 0, label })
+    }
+    const { concurrent } = limits
     if (concurrent !== undefined) concurrency.push({ subject, limit: concurrent, label })
   }
   return { buckets, concurrency }
 }
+
+/** The limits that have a bucket, with its name and its window. */
+const bucketLimits = Object.entries({
+  requestsPerMinute: ['requests', minuteMs],
+  tokensPerMinute: ['tokens', minuteMs],
+  inputTokensPerMinute: ['inputTokens', minuteMs],
+  outputTokensPerMinute: ['outputTokens', minuteMs],
+  tokensPerDay: ['tokens', dayMs],
+}) as readonly [Exclude<keyof Limits, 'concurrent'>, [LimitName, number]][]
 
 /** The cost that a status query checks, and the final cost of a released reservation. */
 export const zeroCost: Cost = { requests: 0, tokens: 0 }
@@ -74,6 +82,8 @@ export function checkLimits(limits: Limits, group = 'limits.'): void {
 const maxLimits: Readonly<Record<keyof Limits, number>> = {
   requestsPerMinute: maxLimit,
   tokensPerMinute: maxLimit,
+  inputTokensPerMinute: maxLimit,
+  outputTokensPerMinute: maxLimit,
   tokensPerDay: maxDailyLimit,
   concurrent: maxLimit,
 }
@@ -92,6 +102,8 @@ export function checkInferenceLimits(limits: InferenceLimits, group: string): vo
 const endUserLimitNames = [
   'requestsPerMinute',
   'tokensPerMinute',
+  'inputTokensPerMinute',
+  'outputTokensPerMinute',
   'concurrent',
 ] satisfies (keyof EndUserLimits)[]
 
@@ -105,10 +117,18 @@ export function checkWindowLimit({ limit, windowMs }: WindowLimit): void {
 /** 366 days. */
 const maxWindowMs = 31_622_400_000
 
-export function checkCost({ requests, tokens }: Cost): void {
-  checkRange('requests', requests, 0, maxUnits)
-  checkRange('tokens', tokens, 0, maxUnits)
+export function checkCost({ requests, tokens, inputTokens, outputTokens }: Cost): void {
+  for (const [name, units] of Object.entries({ requests, tokens, inputTokens, outputTokens }))
+    checkRange(name, units, 0, maxUnits)
 }
+
+/** Returns `a + sign * b`. */
+export const addCost = (a: Cost, b: Cost, sign: 1 | -1 = 1): Required<Cost> => ({
+  requests: a.requests + sign * b.requests,
+  tokens: a.tokens + sign * b.tokens,
+  inputTokens: (a.inputTokens ?? 0) + sign * (b.inputTokens ?? 0),
+  outputTokens: (a.outputTokens ?? 0) + sign * (b.outputTokens ?? 0),
+})
 
 /**
  * The highest cost of one call, in requests or tokens. It is more than the context of any model. With a

@@ -1,12 +1,12 @@
 /** Response headers for rate limits. */
 import type { LimitStatus, LlmError } from '../errors.ts'
 import { formatDuration } from '../units.ts'
-import { toRetrySeconds } from './admission.ts'
+import { toRetrySeconds, toWords } from './admission.ts'
 import { minuteMs } from './bucket.ts'
 
 export type HeaderMap = Readonly<Record<string, string>>
 
-/** Returns OpenAI's `x-ratelimit-*` headers, for one limit of requests and one limit of tokens. */
+/** Returns OpenAI's `x-ratelimit-*` headers, for one limit of each name. */
 export function limitHeaders(limits: readonly LimitStatus[]): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of shortestWindows(limits)) {
@@ -28,12 +28,17 @@ export const shortestWindows = (limits: readonly LimitStatus[]): readonly LimitS
 
 const windowOf = ({ windowMs = minuteMs }: LimitStatus): number => windowMs
 
-const headerNamesOf = (name: LimitStatus['name']) => ({
+const headerNamesOf = (name: string) => ({
   limit: `x-ratelimit-limit-${name}`,
   remaining: `x-ratelimit-remaining-${name}`,
   reset: `x-ratelimit-reset-${name}`,
 })
-const headerNames = { requests: headerNamesOf('requests'), tokens: headerNamesOf('tokens') }
+const headerNames: Readonly<Record<LimitStatus['name'], ReturnType<typeof headerNamesOf>>> = {
+  requests: headerNamesOf('requests'),
+  tokens: headerNamesOf('tokens'),
+  inputTokens: headerNamesOf('input-tokens'),
+  outputTokens: headerNamesOf('output-tokens'),
+}
 
 /**
  * Returns all headers for the limits of a route: those of OpenAI, and those of
@@ -46,7 +51,7 @@ export function routeLimitHeaders(limits: readonly LimitStatus[]): HeaderMap {
   let policies = ''
   for (const { name, limit, remaining, resetMs, windowMs = minuteMs } of limits) {
     const separator = state === '' ? '' : ', '
-    const policy = `"${limit}-${name === 'requests' ? '' : `${name}-`}in-${formatPolicyWindow(windowMs)}"`
+    const policy = `"${limit}-${name === 'requests' ? '' : `${toWords(name, '-')}-`}in-${formatPolicyWindow(windowMs)}"`
     state += `${separator}${policy}; r=${remaining}; t=${Math.ceil(resetMs / 1_000)}`
     policies += `${separator}${policy}; q=${limit}; w=${Math.ceil(windowMs / 1_000)}`
   }

@@ -20,6 +20,13 @@ export interface Limits {
    */
   readonly tokensPerMinute?: number | undefined
   /**
+   * Input tokens only, without those that are read from the prompt cache. A call reserves them as for
+   * `tokensPerMinute`.
+   */
+  readonly inputTokensPerMinute?: number | undefined
+  /** Output tokens only. A call reserves them as for `tokensPerMinute`. */
+  readonly outputTokensPerMinute?: number | undefined
+  /**
    * Input and output tokens together, in a separate bucket that refills over 24 hours. Calls reserve and
    * return tokens as for `tokensPerMinute`. After a pause, one day can therefore admit up to twice the limit:
    * the full bucket and its refill.
@@ -52,7 +59,7 @@ export interface InferenceLimits extends Limits {
 }
 
 /** The limits of each end user: whole numbers as in `Limits`. */
-export type EndUserLimits = Pick<Limits, 'requestsPerMinute' | 'tokensPerMinute' | 'concurrent'>
+export type EndUserLimits = Omit<Limits, 'tokensPerDay'>
 
 /**
  * A bucket of `limit` requests that refills over `windowMs`. It refills continuously, and does not reset at
@@ -79,7 +86,12 @@ export interface Subject {
 /** The cost of a call: whole numbers from 0 to 1,000,000,000. */
 export interface Cost {
   readonly requests: number
+  /** What `tokensPerMinute` and `tokensPerDay` count. */
   readonly tokens: number
+  /** What `inputTokensPerMinute` counts. @default 0 */
+  readonly inputTokens?: number
+  /** What `outputTokensPerMinute` counts. @default 0 */
+  readonly outputTokens?: number
 }
 
 export interface RateLimiter {

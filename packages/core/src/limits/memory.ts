@@ -66,7 +66,7 @@ export class MemoryLimiter implements ClosableRateLimiter {
   ): Promise<void> {
     const now = this.#now()
     for (const demand of buckets) {
-      const units = difference[demand.name]
+      const units = difference[demand.name] ?? 0
       if (units === 0) continue
       const charge = this.#prepareCharge(demand, now)
       charge.level = levelAfter(charge.level, charge, units)

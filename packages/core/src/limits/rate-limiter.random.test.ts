@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { type Clock, stores } from '../../../../test/support/limiters.ts'
 import { LlmError } from '../errors.ts'
 import { toRetrySeconds } from './admission.ts'
+import { addCost } from './demand.ts'
 import type { Cost, Limits, Reservation, Subject, WindowLimit } from './limits.ts'
 
 const minute = 60_000
@@ -14,16 +15,27 @@ const limits: fc.Arbitrary<Limits & Partial<WindowLimit>> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record(
-      { requestsPerMinute: some(20), tokensPerMinute: some(2_000), concurrent: some(4) },
+      {
+        ...{ requestsPerMinute: some(20), concurrent: some(4) },
+        ...{
+          tokensPerMinute: some(2_000),
+          inputTokensPerMinute: some(2_000),
+          outputTokensPerMinute: some(500),
+        },
+      },
       { requiredKeys: [] },
     ),
   },
   { weight: 1, arbitrary: fc.record({ limit: some(20), windowMs: some(3 * minute) }) },
 )
-const costs: fc.Arbitrary<Cost> = fc.record({ requests: fc.nat(3), tokens: fc.nat(3_000) })
+type WholeCost = Required<Cost>
+const costs: fc.Arbitrary<WholeCost> = fc.record({
+  ...{ requests: fc.nat(3), tokens: fc.nat(3_000) },
+  ...{ inputTokens: fc.nat(3_000), outputTokens: fc.nat(800) },
+})
 type Step =
-  | { readonly do: 'reserve'; readonly who: readonly number[]; readonly cost: Cost }
-  | { readonly do: 'take' | 'settle'; readonly which: number; readonly cost: Cost }
+  | { readonly do: 'reserve'; readonly who: readonly number[]; readonly cost: WholeCost }
+  | { readonly do: 'take' | 'settle'; readonly which: number; readonly cost: WholeCost }
   | { readonly do: 'release'; readonly which: number }
   | { readonly do: 'pass' | 'jump'; readonly ms: number }
 const steps: fc.Arbitrary<Step> = fc.oneof(
@@ -41,20 +53,21 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(2 * minute) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('jump' as const), ms: fc.constantFrom(-day, day) }) },
 )
+const nothing: WholeCost = { requests: 0, tokens: 0, inputTokens: 0, outputTokens: 0 }
 const runs = { memory: 1_000, SQLite: 150, PostgreSQL: 50 } as Readonly<Record<string, number>>
 
 interface Call {
-  readonly reserved: Cost
-  taken: Cost
+  readonly reserved: WholeCost
+  taken: WholeCost
   /** Set when the call is over. */
-  used?: Cost
+  used?: WholeCost
 }
 /** The cost that a call took, or returned when negative. `at` is the elapsed time without clock changes. */
 interface Entry {
   readonly call: Call
   readonly at: number
   readonly kind: 'reserved' | 'taken' | 'settled'
-  readonly cost: Cost
+  readonly cost: WholeCost
 }
 
 describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
@@ -77,7 +90,7 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
         const note = (who: readonly Subject[], entry: Omit<Entry, 'at'>): void => {
           for (const { id } of who) books.get(id)?.push({ ...entry, at: passedMs })
         }
-        const enter = (reservation: Reservation, who: readonly Subject[], cost: Cost): void => {
+        const enter = (reservation: Reservation, who: readonly Subject[], cost: WholeCost): void => {
           const call: Call = { reserved: cost, taken: cost }
           note(who, { call, kind: 'reserved', cost })
           open.push({ reservation, who, call })
@@ -87,19 +100,19 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
             expect(resetMs).toBeGreaterThanOrEqual(0)
           }
         }
-        const end = async (which: number, cost: Cost | undefined): Promise<void> => {
+        const end = async (which: number, cost: WholeCost | undefined): Promise<void> => {
           const [ended] = open.splice(which % Math.max(1, open.length), 1)
           if (!ended) return
           await (cost ? ended.reservation.settle(cost) : ended.reservation.release())
           const { who, call } = ended
-          call.used = cost ?? { requests: 0, tokens: 0 }
-          note(who, { call, kind: 'settled', cost: plus(call.used, call.taken, -1) })
+          call.used = cost ?? nothing
+          note(who, { call, kind: 'settled', cost: addCost(call.used, call.taken, -1) })
         }
-        const take = async (which: number, cost: Cost): Promise<void> => {
+        const take = async (which: number, cost: WholeCost): Promise<void> => {
           const { reservation, who, call } = open[which % Math.max(1, open.length)] ?? {}
           if (!reservation || !who || !call) return
           await reservation.take(cost)
-          call.taken = plus(call.taken, cost)
+          call.taken = addCost(call.taken, cost)
           note(who, { call, kind: 'taken', cost })
         }
 
@@ -147,6 +160,8 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
           for (const [name, limit, windowMs = minute] of [
             ['requests', limits.limit ?? limits.requestsPerMinute, limits.windowMs],
             ['tokens', limits.tokensPerMinute],
+            ['inputTokens', limits.inputTokensPerMinute],
+            ['outputTokens', limits.outputTokensPerMinute],
           ] as const) {
             if (limit === undefined) continue
             expectTaken(entries, name, limit, windowMs)
@@ -162,11 +177,6 @@ describe.each(stores())('limits in $name', ({ name, limiter: make }) => {
   })
 })
 
-const plus = (a: Cost, b: Cost, sign: 1 | -1 = 1): Cost => ({
-  requests: a.requests + sign * b.requests,
-  tokens: a.tokens + sign * b.tokens,
-})
-
 const atMost = (value: number, most: number): void => {
   if (value > most) expect(value).toBeLessThanOrEqual(most)
 }
@@ -175,7 +185,12 @@ const atMost = (value: number, most: number): void => {
  * Checks all pairs of moments, however calls overlap. At an admission, a full bucket and its refill cover
  * everything taken so far. Beyond that, only calls that already ran at the last admission take units.
  */
-function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
+function expectTaken(
+  entries: readonly Entry[],
+  name: keyof WholeCost,
+  limit: number,
+  windowMs: number,
+): void {
   for (const [index, first] of entries.entries()) {
     let total = 0
     let debts = new Map<Call, number>()
@@ -197,7 +212,7 @@ function expectTaken(entries: readonly Entry[], name: keyof Cost, limit: number,
  * Checks the actual use of sequential calls, each part at the moment when it was taken. In any window it is
  * at most a full bucket, its refill, and the debt of one call.
  */
-function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number, windowMs: number): void {
+function expectUsed(entries: readonly Entry[], name: keyof WholeCost, limit: number, windowMs: number): void {
   const uses = usesOf(entries, name)
   for (const [index, first] of uses.entries()) {
     let total = 0
@@ -219,7 +234,7 @@ function expectUsed(entries: readonly Entry[], name: keyof Cost, limit: number, 
  */
 function usesOf(
   entries: readonly Entry[],
-  name: keyof Cost,
+  name: keyof WholeCost,
 ): readonly (Entry & { readonly units: number })[] {
   const left = new Map<Call, number>()
   return entries

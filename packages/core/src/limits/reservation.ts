@@ -2,7 +2,7 @@
  * Creates the reservation of a call. The call can take more while it runs, and settles its actual cost at the
  * end.
  */
-import { checkCost, zeroCost } from './demand.ts'
+import { addCost, checkCost, zeroCost } from './demand.ts'
 import type { Cost, LimitStatus, Reservation } from './limits.ts'
 
 /**
@@ -26,7 +26,7 @@ export function createReservation(
     if (!isOpen) return
     const charged = pendingTake ? pendingTake.then(() => charge(more, false)) : charge(more, false)
     const recorded = charged.then(() => {
-      total = { requests: total.requests + more.requests, tokens: total.tokens + more.tokens }
+      total = addCost(total, more)
     })
     pendingTake = recorded.catch(() => {}) // The caller of `take` gets the error.
     await recorded
@@ -36,8 +36,7 @@ export function createReservation(
     if (!isOpen) return
     isOpen = false
     if (pendingTake) await pendingTake
-    const { requests, tokens } = actual ?? total
-    await charge({ requests: requests - total.requests, tokens: tokens - total.tokens }, true)
+    await charge(addCost(actual ?? total, total, -1), true)
   }
   return { limits, take, settle, release: () => settle(zeroCost) }
 }

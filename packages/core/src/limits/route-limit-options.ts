@@ -90,8 +90,12 @@ export function checkRouteLimitOptions<Request>(options: RouteLimitOptions<Reque
     )
   if (limits !== undefined && (limit !== undefined || windowMs !== undefined))
     throw new TypeError('Expected `limits`, or `limit` with `windowMs`, got both')
-  if (limits !== undefined) checkLimits(limits)
-  else if (limit !== undefined || windowMs !== undefined)
+  if (limits !== undefined) {
+    checkLimits(limits)
+    for (const name of ['inputTokensPerMinute', 'outputTokensPerMinute'] as const)
+      if (limits[name] !== undefined)
+        throw new TypeError(`Unknown option \`limits.${name}\`: the routes of an app count \`tokens\``)
+  } else if (limit !== undefined || windowMs !== undefined)
     checkWindowLimit({ limit, windowMs: windowMs ?? minuteMs } as WindowLimit)
   checkRange('ipv6Subnet', options.ipv6Subnet, 32, 128)
   checkCost({

@@ -152,13 +152,13 @@ class SqlLimiter implements ClosableRateLimiter {
     difference: Cost,
     released?: { readonly lease: string; readonly concurrency: readonly ConcurrencyDemand[] },
   ): Promise<void> {
-    const charged = buckets.filter(({ name }) => difference[name] !== 0)
+    const charged = buckets.filter(({ name }) => (difference[name] ?? 0) !== 0)
     if (charged.length === 0 && !released) return
     const demand = { buckets: charged, concurrency: released?.concurrency ?? [] }
     await this.#withLockedRows(demand, async (queries, { rows, now }) => {
       const corrected = charged.map((demand) => ({
         ...demand,
-        level: levelAfter(levelOf(rows, demand, now), demand, difference[demand.name]),
+        level: levelAfter(levelOf(rows, demand, now), demand, difference[demand.name] ?? 0),
       }))
       await writeBuckets(queries, corrected, now)
       if (released) await this.#runningCalls.remove(queries, released.lease)

@@ -28,10 +28,8 @@ export class ScriptedCache {
 
     const now = this.#now()
     this.#cached = this.#cached.filter(({ expiresAt }) => expiresAt > now)
-    const hits = this.#cached.filter(
-      (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
-    )
-    const readTokens = Math.max(0, ...hits.map(({ length }) => length))
+    const hits = this.#hitsOf(last, model, tenant)
+    const readTokens = lengthOf(hits)
     for (const hit of hits) hit.expiresAt = now + cacheLifetimes[hit.lifetime]
     const written = breakpoints
       .filter(({ text }) => !hits.some((hit) => hit.text === text))
@@ -45,7 +43,22 @@ export class ScriptedCache {
       cacheWriteTokens: computeCacheWrites(readTokens, breakpoints),
     }
   }
+
+  /** Number of tokens of a prompt that `use` would read now. */
+  cachedLength({ model, input }: GenerateRequest, tenant: string): number {
+    const last = prefixesOf(input).breakpoints.at(-1)
+    const now = this.#now()
+    return last ? lengthOf(this.#hitsOf(last, model, tenant).filter(({ expiresAt }) => expiresAt > now)) : 0
+  }
+
+  #hitsOf(last: Prefix, model: string, tenant: string): readonly CachedPrefix[] {
+    return this.#cached.filter(
+      (one) => one.tenant === tenant && one.model === model && last.text.startsWith(one.text),
+    )
+  }
 }
+
+const lengthOf = (hits: readonly Prefix[]): number => Math.max(0, ...hits.map(({ length }) => length))
 
 /** The beginning of a prompt, up to a breakpoint. */
 interface Prefix {

@@ -85,7 +85,8 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
   const models = new Map<string, number>()
   const markLoaded = (model: string, size = models.get(model) ?? contextSize): void =>
     void models.set(model, size)
-  const runner = new ScriptRunner(script, delayMs, new ScriptedCache(now), (request) => {
+  const cache = new ScriptedCache(now)
+  const runner = new ScriptRunner(script, delayMs, cache, (request) => {
     requests.push(request)
     markLoaded(request.model)
   })
@@ -96,6 +97,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       markLoaded(model)
       return prefixesOf(input).tokens
     },
+    countCachedTokens: async (request, { tenant = '' }) => cache.cachedLength(request, tenant),
     render: async ({ input }) => toTemplateMessages(input).map(textOf).join('\n'),
     embed: async (request) => createEmbeddings(request),
     rerank: async ({ query, documents }) => ({

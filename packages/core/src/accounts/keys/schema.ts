@@ -19,6 +19,8 @@ const singleLine = (max: number) =>
 const limits = z.strictObject({
   requestsPerMinute: limitValue.optional(),
   tokensPerMinute: limitValue.optional(),
+  inputTokensPerMinute: limitValue.optional().describe('Without tokens that are read from the prompt cache.'),
+  outputTokensPerMinute: limitValue.optional(),
   tokensPerDay: z.int().min(1).max(100_000_000).optional(),
   concurrent: limitValue.optional(),
   maxOutputTokens: limitValue.optional().describe('Maximum output tokens of one call.'),
@@ -26,6 +28,8 @@ const limits = z.strictObject({
     .strictObject({
       requestsPerMinute: limitValue.optional(),
       tokensPerMinute: limitValue.optional(),
+      inputTokensPerMinute: limitValue.optional(),
+      outputTokensPerMinute: limitValue.optional(),
       concurrent: limitValue.optional(),
     })
     .optional()

@@ -7,9 +7,28 @@ export interface CallUsage extends TokenUsage {
   readonly undeliveredTokens: number
 }
 
-/** All tokens that the model has evaluated or generated. Tokens per minute count these. */
-export const totalTokensOf = ({ inputTokens, outputTokens, undeliveredTokens }: CallUsage): number =>
-  inputTokens + outputTokens + undeliveredTokens
+/** What the rate limits of tokens count. */
+export interface TokenCounts {
+  /** All tokens of the input and the output. */
+  readonly tokens: number
+  /** Tokens of the input that are not read from the prompt cache. */
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+export const noTokens: TokenCounts = { tokens: 0, inputTokens: 0, outputTokens: 0 }
+
+export function tokenCountsOf(usage: CallUsage): TokenCounts {
+  const outputTokens = usage.outputTokens + usage.undeliveredTokens
+  const inputTokens = usage.inputTokens - usage.cacheReadTokens
+  return { tokens: usage.inputTokens + outputTokens, inputTokens, outputTokens }
+}
+
+export const addTokenCounts = (a: TokenCounts, b: TokenCounts): TokenCounts => ({
+  tokens: a.tokens + b.tokens,
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+})
 
 export const addTokenUsage = (a: TokenUsage, b: TokenUsage): TokenUsage => ({
   inputTokens: a.inputTokens + b.inputTokens,

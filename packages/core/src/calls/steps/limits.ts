@@ -3,9 +3,15 @@
  * the actual usage. Also looks up the weight of the caller's tier.
  */
 import type { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
-import { type CallUsage, totalTokensOf } from '../../accounts/usage/call-usage.ts'
+import {
+  addTokenCounts,
+  type CallUsage,
+  noTokens,
+  type TokenCounts,
+  tokenCountsOf,
+} from '../../accounts/usage/call-usage.ts'
 import { LlmError } from '../../errors.ts'
-import type { Limits, RateLimiter, Subject } from '../../limits/limits.ts'
+import type { Cost, Limits, RateLimiter, Reservation, Subject } from '../../limits/limits.ts'
 import { type Call, type CallEnd, type CallKind, isGenerateRequest } from '../call.ts'
 import { estimateInputTokens } from '../estimate.ts'
 import type { CallStep } from '../step.ts'
@@ -48,7 +54,7 @@ export type LimitsPart = 'all' | 'before-interceptors' | 'after-interceptors'
 
 const limitNames: Readonly<Record<Exclude<LimitsPart, 'all'>, readonly (keyof Limits)[]>> = {
   'before-interceptors': ['requestsPerMinute', 'concurrent'],
-  'after-interceptors': ['tokensPerMinute', 'tokensPerDay'],
+  'after-interceptors': ['tokensPerMinute', 'inputTokensPerMinute', 'outputTokensPerMinute', 'tokensPerDay'],
 }
 
 export class LimitsStep implements CallStep {
@@ -69,16 +75,33 @@ export class LimitsStep implements CallStep {
     if (subjects.length === 0) return
     const isMetered = meteredKinds.includes(call.kind)
     const hasTokens = isMetered && this.#part !== 'before-interceptors'
-    const tokens = hasTokens ? estimateInputTokens(call) + outputTokensToReserve(maxTokensOf(call)) : 0
+    const cost = { requests: 1, ...(hasTokens ? estimateTokensOf(call) : noTokens) }
     try {
-      const reservation = await this.#options.limiter.reserve(subjects, { requests: 1, tokens })
+      const reservation = await this.#reserve(call, subjects, cost)
       call.limitReservations = [...call.limitReservations, reservation]
-      call.reservedTokens += tokens
       call.reportLimits(reservation.limits)
     } catch (cause) {
       const { limits } = LlmError.from(cause).details
       if (limits) call.reportLimits(limits)
       throw cause
+    }
+  }
+
+  /** If there are too few input tokens for the whole prompt, tries again without those that are cached. */
+  async #reserve(call: Call, subjects: readonly Subject[], cost: Required<Cost>): Promise<Reservation> {
+    const { limiter } = this.#options
+    const reserve = async (cost: Required<Cost>): Promise<Reservation> => {
+      const reservation = await limiter.reserve(subjects, cost)
+      call.reservedTokens = addTokenCounts(call.reservedTokens, cost)
+      return reservation
+    }
+    try {
+      return await reserve(cost)
+    } catch (cause) {
+      if (LlmError.from(cause).details.exceeded !== 'inputTokens') throw cause
+      const inputTokens = await call.countUncachedTokens()
+      if (inputTokens === undefined || inputTokens >= cost.inputTokens) throw cause
+      return reserve({ ...cost, inputTokens })
     }
   }
 
@@ -88,15 +111,21 @@ export class LimitsStep implements CallStep {
    */
   onUsage(call: Call, usage: CallUsage): void {
     if (call.limitReservations.length === 0) return
-    const missing = totalTokensOf(usage) - call.reservedTokens
-    if (!(missing > 0)) return
-    const generated = usage.outputTokens + usage.undeliveredTokens
-    const ahead =
-      call.kind === 'generate' ? outputTokensToReserve(maxTokensOf(call), generated) : reservedTokens
-    const tokens = missing + ahead
-    call.reservedTokens += tokens
+    const used = tokenCountsOf(usage)
+    const reserved = call.reservedTokens
+    const isGenerating = call.kind === 'generate'
+    const ahead = isGenerating ? outputTokensToReserve(maxTokensOf(call), used.outputTokens) : reservedTokens
+    const missing = (name: keyof TokenCounts, extra: number): number =>
+      used[name] > reserved[name] ? used[name] - reserved[name] + extra : 0
+    const more = {
+      tokens: missing('tokens', ahead),
+      inputTokens: missing('inputTokens', isGenerating ? 0 : ahead),
+      outputTokens: missing('outputTokens', isGenerating ? ahead : 0),
+    }
+    if (Math.max(more.tokens, more.inputTokens, more.outputTokens) === 0) return
+    call.reservedTokens = addTokenCounts(reserved, more)
     for (const reservation of call.limitReservations)
-      reservation.take({ requests: 0, tokens }).catch(this.#options.onError)
+      reservation.take({ requests: 0, ...more }).catch(this.#options.onError)
   }
 
   /** All tokens are generated now, and a slow reader must not count as a running call. */
@@ -111,7 +140,7 @@ export class LimitsStep implements CallStep {
   async #settle(call: Call, usage: CallUsage | undefined): Promise<void> {
     const { limitReservations, hasStarted } = call
     call.limitReservations = []
-    const cost = { requests: 1, tokens: usage ? totalTokensOf(usage) : 0 }
+    const cost = { requests: 1, ...(usage ? tokenCountsOf(usage) : noTokens) }
     await Promise.all(
       limitReservations.map((reservation) =>
         (hasStarted ? reservation.settle(cost) : reservation.release()).catch(this.#options.onError),
@@ -141,6 +170,13 @@ export class LimitsStep implements CallStep {
     const limits = Object.entries(subject.limits).filter(([name]) => names.includes(name))
     return limits.length > 0 ? { ...subject, limits: Object.fromEntries(limits) } : undefined
   }
+}
+
+/** The whole prompt and the first output tokens. */
+function estimateTokensOf(call: Call): TokenCounts {
+  const inputTokens = estimateInputTokens(call)
+  const outputTokens = outputTokensToReserve(maxTokensOf(call))
+  return { tokens: inputTokens + outputTokens, inputTokens, outputTokens }
 }
 
 const outputTokensToReserve = (maxTokens: number, written = 0): number =>

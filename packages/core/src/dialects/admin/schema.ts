@@ -39,7 +39,7 @@ export const LimitRequest = z.strictObject({
 })
 
 export const LimitStatus = z.strictObject({
-  name: z.enum(['requests', 'tokens']),
+  name: z.enum(['requests', 'tokens', 'inputTokens', 'outputTokens']),
   limit: z.int().min(1).describe('Maximum per window, also the size of the bucket.'),
   remaining: z.int().min(0).describe('Currently available.'),
   resetMs: z.int().min(0).describe('Time until the bucket is full, in ms.'),

@@ -1,13 +1,15 @@
 /** Rate limit headers. Shape: Anthropic API reference, "Rate limits", "Response headers". */
 import type { LimitStatus } from '../../errors.ts'
+import { toWords } from '../../limits/admission.ts'
 import { shortestWindows } from '../../limits/headers.ts'
 
 export function limitHeaders(limits: readonly LimitStatus[]): Readonly<Record<string, string>> {
   const headers: Record<string, string> = {}
   for (const { name, limit, remaining, resetMs } of shortestWindows(limits)) {
-    headers[`anthropic-ratelimit-${name}-limit`] = `${limit}`
-    headers[`anthropic-ratelimit-${name}-remaining`] = `${remaining}`
-    headers[`anthropic-ratelimit-${name}-reset`] = toTimestamp(Date.now() + resetMs)
+    const prefix = `anthropic-ratelimit-${toWords(name, '-')}`
+    headers[`${prefix}-limit`] = `${limit}`
+    headers[`${prefix}-remaining`] = `${remaining}`
+    headers[`${prefix}-reset`] = toTimestamp(Date.now() + resetMs)
   }
   return headers
 }

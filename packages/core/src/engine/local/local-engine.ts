@@ -106,6 +106,19 @@ export class LocalEngine implements Engine {
     return results[0] ?? 0
   }
 
+  async countCachedTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
+    const checked = parseGenerateRequest(request)
+    const toCount = (count: CallResult): number => count as number
+    const { results } = await this.#request(
+      'count-cached',
+      checked,
+      measureTextLength(checked),
+      call,
+      toCount,
+    )
+    return results[0] ?? 0
+  }
+
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     const checked = parseGenerateRequest(request)
     const { results } = await this.#request('render', checked, measureTextLength(checked), call, toText)

@@ -8,6 +8,7 @@ import { WireError } from './wire-error.ts'
 const CallType = z.enum([
   'generate',
   'count',
+  'count-cached',
   'render',
   'embed',
   'rerank',

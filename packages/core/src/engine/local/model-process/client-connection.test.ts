@@ -41,6 +41,7 @@ const model: Partial<RuntimeModel> = {
     isDecoding: false,
     wake: () => {},
     deleteStates: async () => 0,
+    cachedLength: () => 0,
     whenIdle: async () => {},
   },
 }

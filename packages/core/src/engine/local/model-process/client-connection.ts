@@ -13,6 +13,7 @@ import { ReaderLag } from '../ipc/reader-lag.ts'
 import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
+import { countCachedTokens } from './prompt/breakpoints.ts'
 import { CountedPrompts } from './prompt/counted-prompts.ts'
 import { countTokens, renderPrompt } from './prompt/prompt.ts'
 import { detokenize, tokenize } from './prompt/tokenize-requests.ts'
@@ -56,6 +57,8 @@ const handlers: Readonly<
   >
 > = {
   count: async (request, context, emit) => emit(await countTokens(parseGenerateRequest(request), context)),
+  'count-cached': async (request, context, emit) =>
+    emit(await countCachedTokens(parseGenerateRequest(request), context)),
   render: async (request, context, emit) => emit(await renderPrompt(parseGenerateRequest(request), context)),
   embed: async (request, context, emit) => embed(parseEmbedRequest(request), context, emit),
   rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),

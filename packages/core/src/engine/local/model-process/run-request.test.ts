@@ -14,7 +14,10 @@ function contextOf(run: Runner['run']): RunContext {
     contextSize: 100,
     vocabularySize: 100,
     template: { source: '', bosToken: '', eosToken: '', specialTokens: [] },
-    runner: { run, isDecoding: false, wake: () => {}, deleteStates: async () => 0, whenIdle: async () => {} },
+    runner: {
+      ...{ run, isDecoding: false, wake: () => {}, deleteStates: async () => 0, cachedLength: () => 0 },
+      whenIdle: async () => {},
+    },
     detokenizeWithSpecial: () => '',
   }
   const { signal } = new AbortController()

@@ -3,6 +3,9 @@ import type { CompiledGrammar, Logprobs } from './decoding/decoder.ts'
 import type { SamplingParams } from './decoding/sampling.ts'
 import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
 
+/** The part of a job that determines which cached states it can use. */
+export type CacheablePrompt = Pick<GenerationJob, 'tenant' | 'prompt' | 'breakpoints' | 'onPromptLogprobs'>
+
 /** A prompt to evaluate and the output to generate for it. */
 export interface GenerationJob {
   readonly prompt: readonly Token[]
@@ -64,6 +67,8 @@ export interface Runner {
    * number.
    */
   deleteStates(tenant: string): Promise<number>
+  /** Number of tokens of a prompt that are cached for a breakpoint of an earlier job of the tenant. */
+  cachedLength(prompt: CacheablePrompt): number
   /** Resolves when no job is running. */
   whenIdle(): Promise<void>
 }

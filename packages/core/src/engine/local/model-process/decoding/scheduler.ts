@@ -9,7 +9,7 @@ import { LlmError } from '../../../../errors.ts'
 import { PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { SnapshotStore } from '../kv-cache/snapshots.ts'
 import type { StepCounter } from '../model.ts'
-import type { GenerationJob, Runner, RunOutcome } from '../runner.ts'
+import type { CacheablePrompt, GenerationJob, Runner, RunOutcome } from '../runner.ts'
 import { selectTurn } from './decode-turns.ts'
 import type { Decoder } from './decoder.ts'
 import { FairClock } from './fair-clock.ts'
@@ -84,6 +84,10 @@ export class Scheduler implements Runner {
       this.#loop ??= this.#runLoop()
       this.wake()
     })
+  }
+
+  cachedLength(prompt: CacheablePrompt): number {
+    return this.#cache.cachedPrefixLength(prompt)
   }
 
   wake(): void {

@@ -57,6 +57,11 @@ export class SequentialRunner implements Runner {
     return 0
   }
 
+  /** No job leaves a state. */
+  cachedLength(): number {
+    return 0
+  }
+
   /** Does nothing, since jobs never pause. */
   wake(): void {}
 

@@ -6,7 +6,7 @@
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
-import type { GenerationJob } from '../runner.ts'
+import type { CacheablePrompt, GenerationJob } from '../runner.ts'
 import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import { type Slot, type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 import { type Snapshot, type SnapshotStore, snapshotLength } from './snapshots.ts'
@@ -60,10 +60,18 @@ export class PromptCache {
   }
 
   /** Breakpoints of the job, without breakpoints in the first chunk. */
-  breakpointsOf(job: GenerationJob): readonly Breakpoint[] {
+  breakpointsOf(job: CacheablePrompt): readonly Breakpoint[] {
     const { breakpoints = [] } = job
     // A prompt with logprobs is divided into other pieces, so its breakpoints are ignored.
     return hasPromptLogprobs(job) ? [] : breakpoints.filter(({ length }) => length >= this.#decoder.chunkSize)
+  }
+
+  /**
+   * Number of tokens that are cached for a breakpoint of an earlier call. 0 for a job without breakpoints.
+   */
+  cachedPrefixLength(job: CacheablePrompt): number {
+    const last = this.breakpointsOf(job).at(-1)
+    return last ? (this.#snapshots?.cachedPrefixLength(job.tenant, job.prompt, last.length) ?? 0) : 0
   }
 
   /** Returns `undefined` if all slots are in use. */
@@ -96,7 +104,7 @@ export class PromptCache {
     const writes = this.#cacheableBreakpoints(breakpoints).filter(
       ({ length }) => length >= slot.tokens.length,
     )
-    const plan = new CachePlan(slot.tokens.length, this.#cachedPrefixLength(job), writes)
+    const plan = new CachePlan(slot.tokens.length, this.cachedPrefixLength(job), writes)
     const { cacheReadTokens } = plan.usage
     const hourLength = breakpoints.findLast(({ lifetime }) => lifetime === '1h')?.length
     if (cacheReadTokens > 0) this.#snapshots?.renew(job.tenant, job.prompt, cacheReadTokens, hourLength)
@@ -240,7 +248,7 @@ export class PromptCache {
   #toSlotRequest(job: GenerationJob): SlotRequest {
     const { prompt, tenant, isDeterministic } = job
     const breakpoints = this.breakpointsOf(job)
-    const cachedLength = this.#cachedPrefixLength(job)
+    const cachedLength = this.cachedPrefixLength(job)
     const maxReuse = this.#cacheableBreakpoints(breakpoints).find(
       ({ length }) => length > cachedLength,
     )?.length
@@ -261,14 +269,6 @@ export class PromptCache {
    */
   #pieceEndsOf(breakpoints: readonly Breakpoint[]): readonly number[] {
     return breakpoints.map(({ length }) => length).filter((length) => length % this.#decoder.chunkSize > 0)
-  }
-
-  /**
-   * Number of tokens that are cached for a breakpoint of an earlier call. 0 for a job without breakpoints.
-   */
-  #cachedPrefixLength(job: GenerationJob): number {
-    const last = this.breakpointsOf(job).at(-1)
-    return last ? (this.#snapshots?.cachedPrefixLength(job.tenant, job.prompt, last.length) ?? 0) : 0
   }
 
   /** Truncates the slot to the matching prefix. Returns `false` if there is none, or truncation fails. */
@@ -370,5 +370,5 @@ export class PromptCache {
 }
 
 /** Whether prompt logprobs are requested. Cached states have none, so the whole prompt is evaluated. */
-export const hasPromptLogprobs = ({ onPromptLogprobs }: GenerationJob): boolean =>
+export const hasPromptLogprobs = ({ onPromptLogprobs }: CacheablePrompt): boolean =>
   onPromptLogprobs !== undefined

@@ -25,6 +25,7 @@ export async function openPoolingModel(
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
       deleteStates: async () => 0,
+      cachedLength: () => 0,
       whenIdle: async () => pooling?.pool.whenIdle(),
     },
     compileGrammar: () => Promise.reject(chatNotSupported(modelName)),

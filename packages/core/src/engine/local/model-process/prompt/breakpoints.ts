@@ -10,7 +10,7 @@ import type { Breakpoint } from '../kv-cache/cache-plan.ts'
 import type { RunContext } from '../run-context.ts'
 import { locateMarks } from './mark-locations.ts'
 import { isMark, type MarkedBreakpoint, markBreakpoints } from './marks.ts'
-import { tokenizeInput } from './prompt.ts'
+import { tokenizeInput, tokenizePrompt } from './prompt.ts'
 
 /**
  * Finds the token positions of cache breakpoints, ascending and unique. A breakpoint inside a token moves to
@@ -35,6 +35,13 @@ export async function findBreakpoints(
     if (length > 0 && found.get(length) !== '1h') found.set(length, breakpoint.lifetime)
   }
   return [...found].map(([length, lifetime]) => ({ length, lifetime })).sort((a, b) => a.length - b.length)
+}
+
+/** Counts the tokens of a prompt that are cached for breakpoints of earlier calls. */
+export async function countCachedTokens(request: GenerateRequest, context: RunContext): Promise<number> {
+  const prompt = await tokenizePrompt(request, context)
+  const breakpoints = await findBreakpoints(request, prompt, context)
+  return context.model.runner.cachedLength({ tenant: context.tenant, prompt, breakpoints })
 }
 
 /** Returns the token position of the first of the marks that bound the prefix. */
