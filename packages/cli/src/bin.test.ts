@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { readEvents } from '@modelmount/core/testing'
 import { afterEach, expect, test } from 'vitest'
 import { adapterFile } from '../../../test/support/adapter.ts'
+import { emptyFolder } from '../../../test/support/empty-folder.ts'
 import { until } from '../../../test/support/processes.ts'
 
 const bin = fileURLToPath(new URL('../bin/modelmount.js', import.meta.url))
@@ -47,6 +48,24 @@ const ask = (address: string, body: object) =>
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }], ...body }),
   })
+
+test.each([
+  ['--version'],
+  ['list', '--host', '127.0.0.1:1'],
+  ['run', 'tiny', 'Hello', '--host', '127.0.0.1:1'],
+])('modelmount %s loads no file of core', async (...args) => {
+  const coverage = emptyFolder()
+
+  await run(args, { NODE_V8_COVERAGE: coverage }).exit
+
+  const [report = ''] = await readdir(coverage)
+  const { result } = JSON.parse(await readFile(join(coverage, report), 'utf8')) as {
+    result: { url: string }[]
+  }
+  const urls = result.map(({ url }) => url)
+  expect(urls.some((url) => url.includes('/cli/dist/commands/list.js'))).toBe(true)
+  expect(urls.filter((url) => url.includes('/core/'))).toEqual([])
+})
 
 test('serve prints one line with its address and answers with the built-in model', async () => {
   const server = run(['serve', '--port', '0'])

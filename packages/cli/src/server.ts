@@ -2,10 +2,8 @@
  * Connects a command to the server that the user names, or else to one at the default address. If none
  * listens there, runs the routes in this process.
  */
-import { createLlm, type Llm, routesFor } from '@modelmount/core'
-import { toFetchHandler } from '@modelmount/core/http'
+import type { Llm } from '@modelmount/core'
 import { serverUrl } from './host.ts'
-import { logToStderr } from './output.ts'
 
 export interface ServerOptions {
   /** Server address in the syntax of `$OLLAMA_HOST`. If it is set, no other server is tried. */
@@ -128,19 +126,10 @@ async function connect({ host, port, server, registry }: ServerOptions): Promise
   const url = serverUrl(named ?? '', port)
   if (server !== false && (named || port !== undefined || (await answers(url))))
     return new Server(url, fetchWithKey)
-  const llm = await createLlm({
-    scopes: ['inference', 'models'],
-    // Only this command calls the routes, so the registry in its model name is allowed.
-    ...(registry && { store: { registries: [registry], privateRegistries: [registry] } }),
-    logger: { warn: logToStderr, error: logHiddenError },
-  })
-  const handle = toFetchHandler(routesFor(['ollama']), llm, { remoteAddress: () => '127.0.0.1' })
+  // Loaded on use, because a command that calls a server does not need core.
+  const { openOwnRoutes } = await import('./own-routes.ts')
+  const { handle, llm } = await openOwnRoutes(registry)
   return new Server('http://localhost', handle, llm)
-}
-
-/** Logs an error. Upstream errors are left out, because the command prints their text itself. */
-function logHiddenError(details: { readonly err?: { readonly code?: unknown } }, message: string): void {
-  if (details.err?.code !== 'upstream') logToStderr(details, message)
 }
 
 const withKeyHint = (reason: string): string =>

@@ -4,7 +4,6 @@ import { InvalidArgumentError } from 'commander'
 import { type AnswerLine, printAnswer } from '../chat/answer.ts'
 import { Conversation, type Message, type Settings } from '../chat/conversation.ts'
 import { describeMetrics } from '../chat/metrics.ts'
-import { chatInTerminal } from '../chat/terminal.ts'
 import type { ShowAnswer } from '../describe-model.ts'
 import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { print } from '../output.ts'
@@ -70,6 +69,8 @@ async function chatInteractively(
   await chat.load()
   for (const { role, content } of messages)
     print(role === 'user' ? `>>> ${content}\n` : role === 'assistant' ? `${content}\n\n` : '')
+  // Its commands need core, which takes most of the time of a start.
+  const { chatInTerminal } = await import('../chat/terminal.ts')
   await chatInTerminal(chat)
 }
 

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { emptyFolder } from '../../../test/support/empty-folder.ts'
-import { findSources } from './modelfile-sources.ts'
+import { emptyFolder } from '../../../../test/support/empty-folder.ts'
+import { findSources } from './sources.ts'
 
 const folder = emptyFolder()
 mkdirSync(join(folder, 'other'))

@@ -5,8 +5,8 @@ import { stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseDigest } from '@modelmount/core/models'
-import type { ProgressLine } from './format/progress.ts'
-import { type Server, ServerError } from './server.ts'
+import type { ProgressLine } from '../format/progress.ts'
+import { type Server, ServerError } from '../server.ts'
 
 const progressIntervalMs = 100
 
