@@ -199,22 +199,22 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries: '1,000 ranges',
     sample: '300',
   },
-  'test/grammar/random-schemas.test.ts': { part: 'random', tries: '5,000 schemas', sample: '300' },
+  'test/grammar/random-schemas.test.ts': { part: 'random', tries: '5,000 schemas', sample: '150' },
   'test/local-engine/constrained.test.ts': {
     part: 'random',
     tries: '300 schemas and 100 tools',
-    sample: '80 and 15',
+    sample: '40 and 8',
   },
   'test/local-engine/forged.test.ts': { part: 'random', tries: '187 forged files', sample: '12' },
   'test/local-engine/pre-tokenizers.test.ts': {
     part: 'random',
     tries: '90 names with 55 texts',
-    sample: '31 with 8',
+    sample: '31 with 3',
   },
   'test/local-engine/prompt-cache.random.test.ts': {
     part: 'random',
     tries: '1,600 random cache histories, 600 calls of a model, 20 kills',
-    sample: '160, 40 and 3',
+    sample: '80, 20 and 3',
   },
   'test/local-engine/prompt-reuse.test.ts': {
     part: 'random',
@@ -235,12 +235,12 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/usage/kills-in-sqlite.test.ts': {
     part: 'kills-in-sqlite',
     tries: '500 kills of an app or its model process during streams',
-    sample: '15',
+    sample: '9',
   },
   'test/usage/kills-in-postgres.test.ts': {
     part: 'kills-in-postgres',
     tries: '500 kills of an app or its model process during streams',
-    sample: '15',
+    sample: '9',
   },
   'test/batches/kills-in-sqlite.test.ts': {
     part: 'batches-in-sqlite',
@@ -271,7 +271,11 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries: 'soak: 2,000 calls, 16 at a time, with bounds for memory and event loop',
   },
   'test/long/storm.test.ts': { part: 'storms', tries: 'twenty tenants of mixed behaviour for ten minutes' },
-  'test/local-engine/streams.test.ts': { part: 'storms', tries: '200 streams', sample: '36' },
+  'test/local-engine/streams.test.ts': {
+    part: 'random',
+    tries: '200 streams of each of five routes',
+    sample: '16',
+  },
   [otherMounts]: {
     part: 'mounts',
     tries: 'all rows of the conformance table on each mount',

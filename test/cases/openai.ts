@@ -275,7 +275,7 @@ export const openaiCases: CaseTable = {
       'The pieces are not empty, and join to the whole answer.',
       'openai:chat:stream-joins-to-whole',
       testsOf('test/local-engine/streams.test.ts')(
-        '… random requests get the same answer whole and streamed',
+        '$path gives … random requests the same answer whole and streamed',
       ),
     ),
     73: green('The last chunk has an empty delta and the reason.', 'openai:chat:stream-finish-reason'),

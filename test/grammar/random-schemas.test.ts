@@ -30,13 +30,13 @@ test('JSON sampled from the grammar of a random schema is valid under the schema
         }
       },
     ),
-    { numRuns: times(5_000, 300) },
+    { numRuns: times(5_000, 150) },
   )
   process.stdout.write(
     `${seen.compiled} random schemas compiled; rejected: ${JSON.stringify([...seen.rejected])}\n`,
   )
 
-  expect(seen.compiled).toBeGreaterThan(times(3_000, 200))
+  expect(seen.compiled).toBeGreaterThan(times(3_000, 90))
 }, 600_000)
 
 test.each(['toString', 'valueOf', 'constructor', '__proto__'])(

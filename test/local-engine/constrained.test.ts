@@ -82,7 +82,7 @@ const isSupported = (schema: object): boolean => {
 }
 
 test('complete answers to random schemas are valid, and about nine in ten answers are complete', async () => {
-  const count = times(150, 40)
+  const count = times(150, 20)
   const kinds = { 'with bounds': anySchema.map(bounded), 'without bounds': anySchema }
   let finished = 0
   for (const [kind, schemas] of Object.entries(kinds)) {
@@ -159,7 +159,7 @@ test.each([
 ])(
   'calls of unseen tools with a %s tool choice have valid arguments',
   async (_mode, choose) => {
-    const count = times(100, 15)
+    const count = times(100, 8)
     const answers = await Promise.all(
       unseen.slice(0, count).map((_tool, index) => {
         const tools = [0, 1, 2].map((next) => unseen[(index + next) % unseen.length] as Tool)
@@ -246,7 +246,7 @@ test.each(['a)|(b', '(', '(?=a)b', '\\bword', '(a)\\1', 'a{1000000}'])(
 test('an answer is one of several texts', async () => {
   const choices = ['yes', 'yes, of course', 'no', 'nö 🍂', '"quoted"\n', 'yes']
   const answers = await Promise.all(
-    Array.from({ length: times(40, 8) }, (_, seed) =>
+    Array.from({ length: times(40, 4) }, (_, seed) =>
       run({ format: { type: 'choice', choices }, sampling: { temperature: 2, seed } }),
     ),
   )

@@ -238,7 +238,7 @@ async function runSteps(all: readonly Step[], { budgetBytes, cutsBack, isExact }
 const lastOf = ({ breakpoints }: Call): number =>
   breakpoints.findLast(({ length }) => length >= chunkSize)?.length ?? 0
 
-const runs = { numRuns: times(400, 40), seed: 3 }
+const runs = { numRuns: times(400, 20), seed: 3 }
 
 test.each([true, false])(
   'with room for all states, random calls read all that is cached (states can be truncated: %s)',
@@ -378,7 +378,7 @@ describe('the built-in model, on a clock that the test sets', () => {
   })
   afterAll(() => model.close())
 
-  const count = times(600, 40)
+  const count = times(600, 20)
 
   test(`gives ${count} random calls the same answers as a caller without cached prompts`, async () => {
     const steps = fc.oneof(

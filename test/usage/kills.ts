@@ -43,13 +43,13 @@ const engines = [
     engine: 'the scripted engine',
     settings: { words: 400 },
     maxTokens: 400,
-    kills: times(390, 9),
+    kills: times(390, 6),
     longestMs: 1_500,
   },
   {
     engine: 'the real engine',
     settings: { models: emptyFolder() },
-    ...{ maxTokens: 120, kills: times(110, 6), longestMs: 3_000 },
+    ...{ maxTokens: 120, kills: times(110, 3), longestMs: 3_000 },
   },
 ]
 type Engine = (typeof engines)[number]
