@@ -209,7 +209,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/local-engine/pre-tokenizers.test.ts': {
     part: 'random',
     tries: '90 names with 55 texts',
-    sample: '31 with 3',
+    sample: '11 with 8',
   },
   'test/local-engine/prompt-cache.random.test.ts': {
     part: 'random',

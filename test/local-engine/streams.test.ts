@@ -413,7 +413,7 @@ test.each(apis)(
       for (const [index, choice] of streamed.entries()) {
         const { output, isBroken } = withoutBroken(choice, api === openai)
         // Whole answers of `/v1/responses` contain them, too, with the status `incomplete`.
-      const { finish, ...others } = withoutBroken(expected[index] as Output, false).output
+        const { finish, ...others } = withoutBroken(expected[index] as Output, false).output
         const whole = { ...others, finish: isBroken && api === openai ? output.finish : finish }
         expect(normal(output), `${api.path} ${JSON.stringify(body)} choice ${index}`).toEqual(normal(whole))
         if (output.calls.length > 0) seen.calls++
