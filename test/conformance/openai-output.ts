@@ -229,6 +229,35 @@ export const output = {
     expect(engine.requests).toEqual([])
   },
 
+  'openai:chat:progress': async (serve) => {
+    const engine = scriptedEngine('Hello there.')
+    const url = await serve(engine)
+    const fields = { return_progress: true, timings_per_token: true }
+    const sends = [
+      (more: object) => chat(url, { ...hello, ...more }),
+      (more: object) => complete(url, { model: 'tiny', prompt: 'Hi', ...more }),
+      (more: object) => respond(url, { input: 'Hi', ...more }),
+    ]
+
+    for (const send of sends) {
+      const asked = await (await send({ ...fields, stream: true })).text()
+      const plain = await (await send({ stream: true })).text()
+
+      expect(asked).toMatch(/"prompt_progress":\{"total":1,"cache":0,"processed":1,"time_ms":0\}/)
+      expect(asked).toMatch(/"timings":\{"cache_n":0,"prompt_n":1,.*"predicted_n":2,/)
+      expect(plain).not.toMatch(/prompt_progress|timings/)
+      const whole = await (await send(fields)).text()
+      expect([whole.includes('prompt_progress'), whole.includes('"timings":{')]).toEqual([false, true])
+    }
+    expect(engine.requests.map(({ returnProgress }) => returnProgress)).toEqual(
+      sends.flatMap(() => [true, undefined, undefined]),
+    )
+    await expectError(await chat(url, { ...hello, return_progress: 1 }), 400, {
+      param: 'return_progress',
+      code: 'invalid_type',
+    })
+  },
+
   'openai:chat:tool-choice-of-missing-tool': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)

@@ -449,6 +449,11 @@ export const requirements = {
     behavior:
       'Contradicting fields, and a last message that cannot be continued, get a 400 that names the field.',
   },
+  'openai:chat:progress': {
+    source: llamaServer,
+    behavior:
+      'A stream reports the progress of its prompt with `return_progress`, and its times with `timings_per_token`, in each route.',
+  },
   'openai:chat:refusals-sent-back': {
     source: create,
     behavior: 'A refusal of a hosted model in an earlier turn is accepted as text.',

@@ -133,6 +133,11 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   #onEvent(event: GenerateEvent): void {
     const { run, part, onEvaluated, onGenerated } = this.#settings
+    // Interceptors and the meter need no progress.
+    if (event.type === 'progress') {
+      this.#emit(event)
+      return
+    }
     this.#usage.onGenerated(event)
     if (event.type !== 'start') onEvaluated?.()
     // Before the answer counts as generated, so that an error of an interceptor fails it.

@@ -10,7 +10,10 @@ export interface Generation extends AsyncIterable<GenerateEvent> {
   /** The model name from the request of the caller. */
   readonly model: string
   readonly createdAt: Date
-  /** Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event. */
+  /**
+   * Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event, and if the progress
+   * of the load is reported before it.
+   */
   readonly promptUsage?: PromptUsage
   /** Whether the answer is an item of a batch. */
   readonly isBatchItem?: true

@@ -29,7 +29,8 @@ export const callFields: FieldNames<CallOptions> = {
 export const generateFields: FieldNames<GenerateRequest> = {
   ...{ model: true, input: true, maxTokens: true, defaultMaxTokens: true, stop: true, sampling: true },
   ...{ defaultSampling: true, reasoning: true, format: true, logprobs: true, promptLogprobs: true },
-  ...{ overflow: true, load: true, returnTokens: true },
+  ...{ overflow: true, load: true, returnTokens: true, returnProgress: true },
+  returnTimings: true,
 }
 
 const chatInputFields: FieldNames<ChatInput> = {

@@ -3,7 +3,8 @@ import type { CacheLifetime } from './request.ts'
 
 /**
  * Event of a generation. The order is: one `start`, then `prompt` events if `promptLogprobs` is set, then
- * content events, then one `end`. In content events, `tokens` counts the tokens sampled since the previous
+ * content events, then one `end`. If `returnProgress` is set, `progress` events of the load come before `start`, and
+ * those of the prompt before the first content event. In content events, `tokens` counts the tokens sampled since the previous
  * count, so that a cancelled generation is metered exactly.
  */
 export type GenerateEvent =
@@ -25,6 +26,7 @@ export type GenerateEvent =
       readonly type: 'text' | 'reasoning'
       readonly text: string
       readonly tokens: number
+      readonly timings?: OutputTimings
       /** One entry per token, if the request sets `logprobs`. */
       readonly logprobs?: readonly SampledToken[]
     }
@@ -36,7 +38,9 @@ export type GenerateEvent =
       readonly index: number
       readonly json: string
       readonly tokens: number
+      readonly timings?: OutputTimings
     }
+  | ({ readonly type: 'progress' } & GenerationProgress)
   | {
       readonly type: 'end'
       readonly finishReason: FinishReason
@@ -53,7 +57,27 @@ export type GenerateEvent =
     }
 
 /** Event with a piece of the output. */
-export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'end' }>
+export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'progress' | 'end' }>
+
+/** How far a generation has come before its first token. No number of a phase ever decreases. */
+export type GenerationProgress =
+  | {
+      readonly phase: 'load'
+      /** Loaded part of the model, from 0 to 1. */
+      readonly fraction: number
+    }
+  | ({ readonly phase: 'prompt' } & PromptProgress)
+
+export interface PromptProgress {
+  /** Length of the prompt, in tokens. */
+  readonly total: number
+  /** Prompt tokens whose KV state is reused. */
+  readonly cached: number
+  /** Prompt tokens that are evaluated or reused. The first event has `cached`, and the last one `total`. */
+  readonly processed: number
+  /** Time since the evaluation began, in ms. */
+  readonly ms: number
+}
 
 /**
  * Token with the natural logarithm of its probability. The probability includes logit biases, but no
@@ -121,10 +145,16 @@ export function computeCacheWrites(
 /** Cache fields of a prompt without breakpoints. */
 export const uncached = { cacheReadTokens: 0, cacheWriteTokens: { '5m': 0, '1h': 0 } } as const
 
-export interface Timings {
-  readonly loadMs: number
+/** Times of an answer so far, in ms. */
+export interface OutputTimings {
+  /** From the start of the evaluation of the prompt to the first token. */
   readonly promptMs: number
+  /** Since the first token. */
   readonly generateMs: number
+}
+
+export interface Timings extends OutputTimings {
+  readonly loadMs: number
 }
 
 /** The collected output of one generation. */

@@ -46,6 +46,10 @@ export interface GenerateRequest {
   readonly load?: LoadOptions
   /** Reports the token ids of prompt and output in the `end` event. */
   readonly returnTokens?: true
+  /** Reports how far the load of the model and the evaluation of the prompt have come, in `progress` events. */
+  readonly returnProgress?: true
+  /** Reports the times so far in each event with a piece of the output. */
+  readonly returnTimings?: true
 }
 
 /**

@@ -74,7 +74,7 @@ export interface ScriptedEngine extends Engine {
  * - `tokenize` returns the code points of a text.
  * - An embedding has 8 numbers, computed from the text.
  * - The score of a document is the share of the query's words that the document contains.
- * - The first request loads a model. The model stays loaded until `unload`.
+ * - The first request loads a model. The model stays loaded until `unload`. The load reports no progress.
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') checkAnswer(script)
@@ -150,6 +150,7 @@ class ScriptRunner {
       if (LlmError.is(first)) throw first
       const usage = this.#cache.use(request, tenant)
       yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
+      if (request.returnProgress) yield* toProgress(usage)
 
       const output: Output = { tokens: 0, calls: [], isTruncated: request.maxTokens === 0 }
       for (const event of toEvents(chunks, request)) {
@@ -158,7 +159,10 @@ class ScriptRunner {
         if (signal.aborted) return
         if (LlmError.is(event)) throw event
         addToOutput(event, output)
-        yield event
+        const timings = { promptMs: 0, generateMs: performance.now() - startedAt }
+        yield request.returnTimings && 'tokens' in event && event.type !== 'prompt'
+          ? { ...event, timings }
+          : event
       }
       yield toEndEvent(output, usage, performance.now() - startedAt)
     } finally {
@@ -223,7 +227,13 @@ const textOf = ({ content }: Message): string =>
 /** Splits a text into words, each with the white space before the word. */
 const splitWords = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
-type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'end' }>
+/** The prompt is evaluated in one step. */
+function* toProgress({ inputTokens: total, reusedTokens: cached }: PromptUsage): Generator<GenerateEvent> {
+  for (const processed of new Set([cached, total]))
+    yield { type: 'progress', phase: 'prompt', total, cached, processed, ms: 0 }
+}
+
+type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'progress' | 'end' }>
 
 function* toEvents(
   chunks: readonly ScriptedChunk[],

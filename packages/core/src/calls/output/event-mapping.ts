@@ -146,7 +146,7 @@ class ToolCallOrder {
 }
 
 const isContent = (event: GenerateEvent): event is ContentEvent =>
-  event.type !== 'start' && event.type !== 'prompt' && event.type !== 'end'
+  event.type !== 'start' && event.type !== 'prompt' && event.type !== 'progress' && event.type !== 'end'
 
 function isContentLike(event: Readonly<Record<string, unknown>>): event is ContentEvent & typeof event {
   const { type, text, json, id, name } = event

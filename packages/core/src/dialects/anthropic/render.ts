@@ -38,7 +38,7 @@ export async function renderMessage(
   const blocks: CollectedBlock[] = []
   let thinkingTokens = 0
   for await (const event of generation) {
-    if (event.type === 'start' || event.type === 'prompt') continue
+    if (event.type === 'start' || event.type === 'prompt' || event.type === 'progress') continue
     if (event.type === 'tool-call') blocks.push({ ...event, text: '' })
     else if (event.type === 'end') {
       const broken = new Set(event.incompleteCalls)
@@ -103,7 +103,7 @@ export async function* renderEvents(
       const delta = { ...toEnding(event, isCalling, stopSequences), container: null }
       yield blocks.close() + toFrame('message_delta', { delta, usage })
       yield toFrame('message_stop', {})
-    } else if (event.type !== 'prompt') {
+    } else if (event.type !== 'prompt' && event.type !== 'progress') {
       if (event.type === 'reasoning') thinkingTokens += event.tokens
       // Hidden reasoning has no frames. Meanwhile, clients get heartbeats.
       const frames = blocks.push(event)

@@ -51,7 +51,7 @@ async function respond(
   const startedAt = performance.now()
   const { llm, onError } = call
   const { signal } = call.request
-  const { model = '', stream = true, options } = body
+  const { model = '', stream = true, options, timings_per_token: hasTimings = false } = body
   const details = await requireGenerativeModel(llm, model, formatContent)
   const generateRequest = toGenerateRequest(body, input, details)
   if (body._debug_render_only)
@@ -64,11 +64,11 @@ async function respond(
     { signal, stream },
   )
   const response = stream
-    ? ndjson(renderLines(generation, startedAt, formatContent), {
+    ? ndjson(renderLines(generation, { startedAt, formatContent, hasTimings }), {
         onError,
         heartbeat: renderHeartbeat(model, formatContent),
       })
-    : json(await renderCompletion(generation, startedAt, formatContent))
+    : json(await renderCompletion(generation, { startedAt, formatContent, hasTimings }))
   return withReuseHeader(response, [generation])
 }
 

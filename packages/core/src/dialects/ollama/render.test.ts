@@ -8,6 +8,7 @@ import {
   uncached,
 } from '../../engine/events.ts'
 import {
+  type ContentFormatter,
   formatMessage,
   formatResponse,
   renderAcknowledgement,
@@ -80,12 +81,18 @@ async function all(made: AsyncIterable<string>): Promise<string[]> {
   return read
 }
 const linesOf = async (pieces: readonly Said[], end?: Partial<End>) =>
-  (await all(renderLines(generationOf(pieces, end), twoMsAgo(), formatMessage))).map((line) =>
+  (await all(renderLines(generationOf(pieces, end), lineOptions(twoMsAgo(), formatMessage)))).map((line) =>
     JSON.parse(line),
   )
 const wholeOf = (pieces: readonly Said[], end?: Partial<End>, piece = formatMessage) =>
-  renderCompletion(generationOf(pieces, end), twoMsAgo(), piece)
+  renderCompletion(generationOf(pieces, end), lineOptions(twoMsAgo(), piece))
 const twoMsAgo = (): number => performance.now() - 2
+
+const lineOptions = (startedAt: number, formatContent: ContentFormatter, hasTimings = false) => ({
+  startedAt,
+  formatContent,
+  hasTimings,
+})
 
 test('a complete chat response has a message', async () => {
   expect(await wholeOf([said('Hel'), said('lo.')])).toEqual({
@@ -124,7 +131,10 @@ test.each<[FinishReason, string]>([
 test('no duration is 0, since clients divide by durations', async () => {
   const none = { loadMs: 0, promptMs: 0, generateMs: 0 }
 
-  const value = await renderCompletion(generationOf([], { timings: none }), performance.now(), formatMessage)
+  const value = await renderCompletion(
+    generationOf([], { timings: none }),
+    lineOptions(performance.now(), formatMessage),
+  )
 
   expect(value).toMatchObject({
     total_duration: 1,
@@ -220,7 +230,7 @@ test('each line has its logprobs, and a complete response has all, reasoning fir
 test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"done":true}'])(
   'the text %j is rendered as one line',
   async (text) => {
-    const [line = ''] = await all(renderLines(generationOf([said(text)]), 0, formatResponse))
+    const [line = ''] = await all(renderLines(generationOf([said(text)]), lineOptions(0, formatResponse)))
 
     expect(line.indexOf('\n')).toBe(line.length - 1)
     expect(JSON.parse(line)).toEqual({ ...head, response: text, done: false })
@@ -228,7 +238,7 @@ test.each(['"quoted" \\ and \n\nbroken\r\n', '\u2028 ü 😀 \u0000', '"}\n{"don
 )
 
 test('an answer without text also has a last line', async () => {
-  const made = await all(renderLines(generationOf([]), 0, formatResponse))
+  const made = await all(renderLines(generationOf([]), lineOptions(0, formatResponse)))
 
   expect(made).toHaveLength(1)
   expect(JSON.parse(made[0] ?? '')).toMatchObject({ response: '', done: true })
@@ -243,7 +253,10 @@ test('ending the lines early cancels the generation', async () => {
       closed = true
     }
   }
-  const made = renderLines({ ...generationOf([]), [Symbol.asyncIterator]: events }, 0, formatMessage)
+  const made = renderLines(
+    { ...generationOf([]), [Symbol.asyncIterator]: events },
+    lineOptions(0, formatMessage),
+  )
   await made.next()
 
   await made.return(undefined)

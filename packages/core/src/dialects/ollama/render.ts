@@ -14,6 +14,7 @@ import {
 } from '../../engine/events.ts'
 import { jsonLine } from '../../http/streams.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
+import { AnswerTimings, renderProgress, timingsOf } from '../answer-progress.ts'
 
 /** Content of one line, or of a complete response. */
 interface ResponseContent {
@@ -39,11 +40,17 @@ export const formatResponse: ContentFormatter = ({ text = '', thinking = '' }) =
   ...(thinking !== '' && { thinking }),
 })
 
+interface LineOptions {
+  readonly startedAt: number
+  readonly formatContent: ContentFormatter
+  /** Whether the client asks for the timings of llama.cpp's server. */
+  readonly hasTimings: boolean
+}
+
 /** Renders a complete response. Throws an `AbortError` if the generation was cancelled. */
 export async function renderCompletion(
   generation: Generation,
-  startedAt: number,
-  formatContent: ContentFormatter,
+  { startedAt, formatContent, hasTimings }: LineOptions,
 ): Promise<object> {
   const tokens: SampledToken[] = []
   const answer = await collect(collectLogprobs(generation, tokens))
@@ -54,6 +61,7 @@ export async function renderCompletion(
     ...formatContent({ text, thinking, calls }),
     ...toEnding(answer, startedAt),
     ...toLogprobs(tokens),
+    ...(hasTimings && { timings: timingsOf(answer) }),
   }
 }
 
@@ -71,14 +79,20 @@ async function* collectLogprobs(events: Generation, tokens: SampledToken[]) {
  */
 export async function* renderLines(
   generation: Generation,
-  startedAt: number,
-  formatContent: ContentFormatter,
+  { startedAt, formatContent, hasTimings }: LineOptions,
 ): AsyncGenerator<string> {
   const { model } = generation
+  const meter = hasTimings ? new AnswerTimings() : undefined
   let call: { id: string; name: string; arguments: string } | undefined
   let callCount = 0
   for await (const event of generation) {
+    const timings = meter?.add(event)
     if (event.type === 'start') continue
+    if (event.type === 'progress') {
+      const progress = { ...renderProgress(event), ...(timings && { timings }) }
+      yield toLine(model, { ...formatContent({}), ...progress })
+      continue
+    }
     if (event.type === 'tool-arguments') {
       if (call) call.arguments += event.json
       continue
@@ -89,11 +103,13 @@ export async function* renderLines(
       yield toLine(model, formatContent({ calls: [completeCall] }))
     }
     call = event.type === 'tool-call' ? { ...event, arguments: '' } : undefined
-    if (event.type === 'text') yield toLine(model, formatContent({ text: event.text }), event.logprobs)
+    const extra = timings && { timings }
+    if (event.type === 'text')
+      yield toLine(model, { ...formatContent({ text: event.text }), ...extra }, event.logprobs)
     else if (event.type === 'reasoning')
-      yield toLine(model, formatContent({ thinking: event.text }), event.logprobs)
+      yield toLine(model, { ...formatContent({ thinking: event.text }), ...extra }, event.logprobs)
     else if (event.type === 'end')
-      yield jsonLine({ ...toHead(model), ...formatContent({}), ...toEnding(event, startedAt) })
+      yield jsonLine({ ...toHead(model), ...formatContent({}), ...toEnding(event, startedAt), ...extra })
   }
 }
 

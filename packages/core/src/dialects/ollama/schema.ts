@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'
 import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
 import { isRecord } from '../../util/is-record.ts'
+import { progressFields } from '../answer-progress.ts'
 import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { describeKeepAliveError, toKeepAlive } from './keep-alive.ts'
@@ -80,6 +81,8 @@ const commonFields = {
     ),
   ),
   _debug_render_only: optional(z.boolean()),
+  // Extensions of llama.cpp's server.
+  ...progressFields,
 }
 
 const Images = unsupportedUnless(z.array(z.unknown()), 'An image', isEmpty)

@@ -11,6 +11,7 @@ import {
   toStops,
 } from '../../models/modelfile/parameters.ts'
 import { fullName, parseModelName } from '../../models/ollama-store/name.ts'
+import { toProgressOptions } from '../answer-progress.ts'
 import { omitUndefined } from '../fields.ts'
 import type * as schema from './schema.ts'
 
@@ -146,6 +147,7 @@ export function toGenerateRequest(
     ...(logprobs && { logprobs: alternatives ?? 0 }),
     overflow: truncate ? 'truncate' : 'error',
     load: toLoad(body),
+    ...toProgressOptions(body, body.stream ?? true),
   }
 }
 

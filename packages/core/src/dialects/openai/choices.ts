@@ -14,13 +14,17 @@ export interface FinishedChoice {
   readonly answer: GenerateResult
 }
 
-/** Returns a request for each choice. Each choice has a separate seed. That of the first choice is the seed of the request. */
+/**
+ * Returns a request for each choice. Each choice has a separate seed. That of the first choice is the seed of the request,
+ * and only the first one reports progress, since all choices share the prompt.
+ */
 export const repeatRequest = (request: GenerateRequest, count: number): readonly GenerateRequest[] =>
-  Array.from({ length: count }, (_, index) => {
+  Array.from({ length: count }, (_item, index) => {
     if (index === 0) return request
+    const { returnProgress: _, ...others } = request
     const { seed } = request.sampling ?? {}
     const ownSeed = typeof seed === 'number' ? seed + index : 'random'
-    return { ...request, sampling: { ...request.sampling, seed: ownSeed } }
+    return { ...others, sampling: { ...request.sampling, seed: ownSeed } }
   })
 
 /** Starts the choices of one prompt. Resolves when the first one has begun. */
@@ -117,7 +121,8 @@ export async function* mergeChoices(
         pending.set(index, readFrom(index))
       }
       const next = index + 1
-      if (event?.type !== 'start' && next < choices.length && !opened[next]) pending.set(next, readFrom(next))
+      const isEvaluated = event?.type !== 'start' && event?.type !== 'progress'
+      if (isEvaluated && next < choices.length && !opened[next]) pending.set(next, readFrom(next))
     }
   } finally {
     for (const read of pending.values()) read.catch(() => {})

@@ -3,8 +3,9 @@
 import type { Generation } from '../../calls/generation.ts'
 import type { PromptToken, TokenUsage } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
+import { AnswerTimings, renderProgress, timingsOf } from '../answer-progress.ts'
 import { type FinishedChoice, mergeChoices, sumUsage } from './choices.ts'
-import { clampLogprob, finishReasons, toHead, toUsage, usageFrame } from './render.ts'
+import { clampLogprob, finishReasons, joinFields, toHead, toUsage, usageFrame } from './render.ts'
 import { answersPerPrompt, type CompletionRequest } from './schema.ts'
 
 /** Renders a complete response. @param echoes prompt texts to repeat before the completions, empty without `echo` */
@@ -36,6 +37,7 @@ export function renderTextCompletion(
         perPrompt,
       ),
     ),
+    ...(body.timings_per_token && { timings: timingsOf(answer) }),
   }
 }
 
@@ -61,24 +63,33 @@ export async function* renderTextChunks(
   const includesUsage = body.stream_options?.include_usage ?? false
   const { n = 1 } = body
   let opening = ''
+  let timings = ''
   const usages: TokenUsage[] = []
-  const tail = includesUsage ? ',"usage":null}' : '}'
 
   for (const [prompt, choices] of prompts.entries()) {
     const formatters = choices.map(createLogprobFormatter)
+    const meters = choices.map(() => (body.timings_per_token ? new AnswerTimings() : undefined))
     for await (const { index: choice, event, generation } of mergeChoices(choices)) {
       const index = prompt * n + choice
       const toLogprobs = formatters[choice] as LogprobFormatter
+      const measured = meters[choice]?.add(event)
+      timings = measured ? joinFields({ timings: measured }) : ''
+      // All chunks have the id, date and model of the first completion. Its fingerprint is known when it starts.
+      const head = toHead(generation, 'text_completion', 'cmpl')
+      if (event.type === 'start')
+        opening ||= JSON.stringify({ ...head, system_fingerprint: event.fingerprint }).slice(0, -1)
       const chunk = (text: string, finish: string | null = null, logprobs: object | null = null): string => {
         const choice = JSON.stringify({ text, index, logprobs, finish_reason: finish })
-        return dataFrame(`${opening},"choices":[${choice}]${tail}`)
+        const extra = event.type === 'progress' ? joinFields(renderProgress(event)) : ''
+        const usage = includesUsage ? ',"usage":null' : ''
+        const start = opening || JSON.stringify(head).slice(0, -1)
+        return dataFrame(`${start},"choices":[${choice}]${usage}${extra}${timings}}`)
       }
       if (event.type === 'start') {
-        const common = toHead(generation, 'text_completion', 'cmpl')
-        // All chunks have the id, date and model of the first completion.
-        opening ||= JSON.stringify({ ...common, system_fingerprint: event.fingerprint }).slice(0, -1)
         const echo = echoes[prompt] ?? ''
         if (echo) yield chunk(echo)
+      } else if (event.type === 'progress') {
+        yield chunk('')
       } else if (event.type === 'prompt') {
         yield chunk('', null, toLogprobs(event.tokens))
       } else if (event.type === 'text') {
@@ -89,7 +100,7 @@ export async function* renderTextChunks(
       }
     }
   }
-  if (includesUsage) yield usageFrame(opening, toUsage(sumUsage(usages, n)))
+  if (includesUsage) yield usageFrame(opening + timings, toUsage(sumUsage(usages, n)))
   yield dataFrame('[DONE]')
 }
 

@@ -15,6 +15,7 @@ import type {
   ToolCall,
 } from '../../engine/events.ts'
 import { dataFrame } from '../../http/streams.ts'
+import { AnswerTimings, renderProgress, timingsOf } from '../answer-progress.ts'
 import { type FinishedChoice, mergeChoices, sumUsage } from './choices.ts'
 import type { ChatCompletionRequest } from './schema.ts'
 
@@ -29,6 +30,7 @@ export function renderCompletion(choices: readonly FinishedChoice[], body: ChatC
       sumUsage(choices.map(({ answer }) => answer.usage)),
       choices.reduce((sum, { answer: { reasoningTokens = 0 } }) => sum + reasoningTokens, 0),
     ),
+    ...(body.timings_per_token && { timings: timingsOf(answer) }),
   }
 }
 
@@ -66,6 +68,8 @@ export async function* renderChunks(
 interface ChoiceState {
   hasBegun: boolean
   isCalling: boolean
+  /** Absent unless the client asks for timings. */
+  readonly timings: AnswerTimings | undefined
 }
 
 class ChatChunks {
@@ -73,32 +77,50 @@ class ChatChunks {
   ended = 0
   readonly #head: object
   readonly #includesUsage: boolean
+  readonly #hasTimings: boolean
   readonly #states: ChoiceState[] = []
   readonly #usages: TokenUsage[] = []
   #opening = ''
+  /** Fields of the next chunk that other servers define, as JSON. */
+  #extra = ''
   #reasoningTokens = 0
 
-  constructor(generation: Generation, { stream_options: options }: ChatCompletionRequest) {
+  constructor(
+    generation: Generation,
+    { stream_options: options, timings_per_token: timings }: ChatCompletionRequest,
+  ) {
     this.#head = toHead(generation, 'chat.completion.chunk', 'chatcmpl')
     this.#includesUsage = options?.include_usage ?? false
+    this.#hasTimings = timings ?? false
   }
 
   *render(index: number, event: GenerateEvent): Generator<string> {
+    this.#states[index] ??= {
+      hasBegun: false,
+      isCalling: false,
+      timings: this.#hasTimings ? new AnswerTimings() : undefined,
+    }
+    const state = this.#states[index]
+    const timings = state.timings?.add(event)
+    this.#extra = ''
     if (event.type === 'start') {
       // Common fields are serialised once. Serialising each chunk costs more than generating its tokens.
       this.#opening ||= JSON.stringify({ ...this.#head, system_fingerprint: event.fingerprint }).slice(0, -1)
       return
     }
-    this.#states[index] ??= { hasBegun: false, isCalling: false }
-    const state = this.#states[index]
-    if (!state.hasBegun) yield this.#chunk(index, toFirstDelta(event))
-    state.hasBegun = true
+    if (event.type !== 'progress' && !state.hasBegun) {
+      yield this.#chunk(index, toFirstDelta(event))
+      state.hasBegun = true
+    }
+    if (event.type === 'progress')
+      this.#extra = joinFields({ ...renderProgress(event), ...(timings && { timings }) })
+    else if (timings) this.#extra = joinFields({ timings })
     yield this.#renderEvent(index, event, state)
   }
 
   *end(): Generator<string> {
     if (this.#includesUsage)
-      yield usageFrame(this.#opening, toUsage(sumUsage(this.#usages), this.#reasoningTokens))
+      yield usageFrame(this.#opening + this.#extra, toUsage(sumUsage(this.#usages), this.#reasoningTokens))
     yield dataFrame('[DONE]')
   }
 
@@ -123,6 +145,9 @@ class ChatChunks {
         const call = { index: event.index, function: { arguments: event.json } }
         return this.#chunk(index, `{"tool_calls":[${JSON.stringify(call)}]}`)
       }
+      case 'progress':
+        // The role comes with the first output, since Python's client joins repeated roles.
+        return this.#chunk(index, '{}')
       default:
         return event.type === 'end' ? this.#renderEnd(index, event, state) : ''
     }
@@ -143,13 +168,22 @@ class ChatChunks {
 
   #chunk(index: number, delta: string, finish = 'null', logprobs = 'null'): string {
     const choice = `{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":${finish}}`
-    return dataFrame(`${this.#opening},"choices":[${choice}]${this.#includesUsage ? ',"usage":null}' : '}'}`)
+    // The fingerprint is unknown before the model is loaded.
+    const opening = this.#opening || JSON.stringify(this.#head).slice(0, -1)
+    const usage = this.#includesUsage ? ',"usage":null' : ''
+    return dataFrame(`${opening},"choices":[${choice}]${usage}${this.#extra}}`)
   }
 }
 
 /** A message without text has no content, so it is null before a tool call, and before reasoning. */
 const toFirstDelta = ({ type }: GenerateEvent): string =>
   `{"role":"assistant","content":${type === 'text' || type === 'end' ? '""' : 'null'},"refusal":null}`
+
+/** Returns fields as JSON that other fields precede, and as an empty text without fields. */
+export function joinFields(fields: object): string {
+  const json = JSON.stringify(fields).slice(1, -1)
+  return json === '' ? '' : `,${json}`
+}
 
 /** Frame with the usage, for `stream_options.include_usage`. It is sent before `[DONE]`. */
 export const usageFrame = (opening: string, usage: object): string =>

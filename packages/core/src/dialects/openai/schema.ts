@@ -5,6 +5,7 @@
  */
 import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'
+import { progressFields } from '../answer-progress.ts'
 import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { maxChoices } from './choices.ts'
@@ -61,6 +62,7 @@ export const generationFields = {
   min_p: optional(z.number().min(0).max(1)),
   ...localServerFields,
   ...constraintFields,
+  ...progressFields,
 
   /** Predecessor of `safety_identifier`, which takes precedence. */
   user: optional(z.string()),

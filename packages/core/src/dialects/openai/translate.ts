@@ -1,6 +1,7 @@
 /** Translates requests of the OpenAI API to engine requests. */
 import type { GenerateRequest, Sampling } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
+import { toProgressOptions } from '../answer-progress.ts'
 import { omitUndefined } from '../fields.ts'
 import { repeatRequest } from './choices.ts'
 import { toPromptEnd } from './extensions/prompt-end.ts'
@@ -89,12 +90,15 @@ function toTextInput(
   throw invalidRequest("With a 'suffix', the 'prompt' has to be text.", { param: 'prompt', issue: 'type' })
 }
 
-export function toCommon(body: GenerationFields): Pick<GenerateRequest, 'model' | 'stop' | 'sampling'> {
+export function toCommon(
+  body: GenerationFields,
+): Pick<GenerateRequest, 'model' | 'stop' | 'sampling' | 'returnProgress' | 'returnTimings'> {
   const stop = (typeof body.stop === 'string' ? [body.stop] : (body.stop ?? [])).filter((text) => text !== '')
   return {
     model: body.model,
     ...(stop.length > 0 && { stop }),
     sampling: toSampling(body),
+    ...toProgressOptions(body, body.stream ?? false),
   }
 }
 

@@ -22,3 +22,11 @@ export interface LoadedProcess {
 
 /** Runs on a loaded model. `loadMs` is how long the call waited for the load. */
 export type LoadedTask<T> = (loaded: LoadedProcess, loadMs: number) => Promise<T>
+
+/** What a call tells and wants to know while its model is loaded. */
+export interface CallObserver {
+  /** Whether the call has emitted output, so that it cannot be repeated. */
+  readonly hasBegun: () => boolean
+  /** Called with the loaded part of the model, from 0 to 1. Not called if the model is loaded. */
+  readonly onLoadProgress?: ((fraction: number) => void) | undefined
+}

@@ -11,7 +11,7 @@ import type { EngineCall } from '../engine.ts'
 import type { LoadOptions } from '../request.ts'
 import { isContextDenied, nameDeniedContext } from './denied-context.ts'
 import { weightsKeyOf } from './identity.ts'
-import type { LoadedProcess, LoadedTask } from './loaded-process.ts'
+import type { CallObserver, LoadedProcess, LoadedTask } from './loaded-process.ts'
 import { CallCap } from './supervisor/call-cap.ts'
 import type { LoadedModels } from './supervisor/loaded-models.ts'
 
@@ -36,14 +36,12 @@ interface TaskInput {
 /** Runs on a loaded model. */
 export type EngineTask<T> = (input: TaskInput) => Promise<T>
 
-interface LocalCall<T> {
+interface LocalCall<T> extends Partial<CallObserver> {
   readonly request: LoadableRequest
   readonly call: EngineCall
   /** Length of the prompt, in characters. */
   readonly size: number
   readonly task: EngineTask<T>
-  /** Whether the call has emitted output, so that it cannot be repeated. @default never */
-  readonly hasBegun?: () => boolean
   /** Whether the call only uses the tokenizer. @default false */
   readonly isTokenizerOnly?: boolean
 }
@@ -77,6 +75,7 @@ export class LocalCalls {
     size,
     task,
     hasBegun = () => false,
+    onLoadProgress,
     isTokenizerOnly = false,
   }: LocalCall<T>): Promise<T | undefined> {
     const { signal, tenant = '' } = call
@@ -92,7 +91,7 @@ export class LocalCalls {
       this.#loaded.use(
         weightsKeyOf(model),
         signal,
-        (localModel) => localModel.use(model, load, signal, loadedTask, hasBegun),
+        (localModel) => localModel.use(model, load, signal, loadedTask, { hasBegun, onLoadProgress }),
         call.background,
       ),
     )

@@ -67,7 +67,8 @@ export class LocalGenerations {
       await this.#generateInProcess(accepted, { ...scopedCall, countedBy }, loaded, onEvent, onStart)
     }
     const size = measureTextLength(checked)
-    await this.#calls.run({ request: checked, call, size, task, hasBegun: () => hasBegun })
+    const onLoadProgress = checked.returnProgress && createLoadReporter(push)
+    await this.#calls.run({ request: checked, call, size, task, hasBegun: () => hasBegun, onLoadProgress })
     // The `end` event is pushed after the call, so that the model is idle when the client reads the event.
     if (endEvent) push(endEvent)
   }
@@ -102,6 +103,16 @@ export class LocalGenerations {
         { model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
         'prompt diverges from the cached one',
       )
+  }
+}
+
+/** The process of a repeated call may report smaller numbers than the one before. */
+function createLoadReporter(push: (event: GenerateEvent) => void): (fraction: number) => void {
+  let last = -1
+  return (fraction) => {
+    if (fraction <= last) return
+    last = fraction
+    push({ type: 'progress', phase: 'load', fraction })
   }
 }
 

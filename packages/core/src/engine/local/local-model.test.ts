@@ -28,10 +28,10 @@ vi.mock('./start-process.ts', () => ({
 
 const file = { name: 'any', path: '/any.gguf', sizeBytes: 1, modifiedAt: new Date(0), digest: '' } as Model
 const onIdle = vi.fn()
-const never = (): boolean => false
+const never = { hasBegun: () => false }
 
 const open = (check: () => Promise<void> = async () => {}): LocalModel => {
-  const runtimeDir = { hasProcess: never }
+  const runtimeDir = { hasProcess: never.hasBegun }
   const settings = { load: {}, contextSize: 512, keepAlive: 'forever', reloadCooldown: 5_000 }
   const settingsOf = (name: string) => ({ parallel: name.length })
   const all = { ...settings, settingsOf, runtimeDir, check, isPooling: async () => false, warn: () => {} }

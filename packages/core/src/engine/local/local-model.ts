@@ -16,7 +16,7 @@ import {
   resolveContextSize,
   resolveLoad,
 } from './load-settings.ts'
-import type { LoadedProcess, LoadedTask } from './loaded-process.ts'
+import type { CallObserver, LoadedProcess, LoadedTask } from './loaded-process.ts'
 import { startProcess } from './start-process.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { LoadGate } from './supervisor/load-gate.ts'
@@ -108,14 +108,13 @@ export class LocalModel {
   /**
    * Waits until the model is loaded as the call needs it, then runs the task. Resolves with `undefined` if
    * the signal aborts first.
-   * @param hasBegun whether the call has emitted output, so that it cannot be repeated
    */
   async use<T>(
     model: Model,
     load: LoadOptions,
     signal: AbortSignal,
     task: LoadedTask<T>,
-    hasBegun: () => boolean,
+    observer: CallObserver,
   ): Promise<T | undefined> {
     this.#activeCalls++
     this.#expiryTimer.stop()
@@ -135,7 +134,7 @@ export class LocalModel {
       try {
         // The load settings are chosen when the call enters the gate. If the process ends, all calls inside
         // the gate can therefore share the next process.
-        return await this.#runTask(task, model, resolvedLoad, signal, hasBegun)
+        return await this.#runTask(task, model, resolvedLoad, signal, observer)
       } finally {
         leaveGate()
       }
@@ -192,11 +191,11 @@ export class LocalModel {
     model: Model,
     load: ResolvedLoad,
     signal: AbortSignal,
-    hasBegun: () => boolean,
+    observer: CallObserver,
   ): Promise<T | undefined> {
     const startedAt = performance.now()
     const wasLoaded = this.#loaded !== undefined
-    const loaded = await this.#ensureLoaded(model, load, signal)
+    const loaded = await this.#ensureLoaded(model, load, signal, observer)
     if (!loaded) return undefined
     const loadMs = performance.now() - startedAt
     try {
@@ -205,9 +204,9 @@ export class LocalModel {
       if (loaded.process.hasEnded) this.#onProcessEnd(loaded)
       // The process may have ended unnoticed before this call. In that case, a call without output gets a new
       // process.
-      if (!wasLoaded || hasBegun() || !loaded.process.hasEnded || loaded.process.hasCrashed || this.#closed)
-        throw error
-      return this.#runTask(task, model, load, signal, hasBegun)
+      const { hasEnded, hasCrashed } = loaded.process
+      if (!wasLoaded || observer.hasBegun() || !hasEnded || hasCrashed || this.#closed) throw error
+      return this.#runTask(task, model, load, signal, observer)
     }
   }
 
@@ -219,6 +218,7 @@ export class LocalModel {
     model: Model,
     load: ResolvedLoad,
     signal: AbortSignal,
+    { onLoadProgress }: CallObserver,
   ): Promise<LoadedProcess | undefined> {
     if (signal.aborted) return undefined
     let loaded: LoadedProcess | undefined
@@ -228,7 +228,9 @@ export class LocalModel {
       loaded.keepAlive = load.keepAlive ?? loaded.keepAlive
       loaded.isUnwanted = false
       // If this caller aborts, the load continues for the next caller.
-      const ready = await unlessAborted(loaded.process.ready, signal)
+      const { process } = loaded
+      const whenReady = onLoadProgress ? process.watchLoad(onLoadProgress) : process.ready
+      const ready = await unlessAborted(whenReady, signal)
       if (ready === undefined) return undefined
       this.#failures.onLoaded(loaded.fingerprint)
       return loaded

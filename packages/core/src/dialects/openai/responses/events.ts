@@ -7,6 +7,7 @@ import type { Generation } from '../../../calls/generation.ts'
 import { answerCancelled, type GenerateEvent, type TokenUsage } from '../../../engine/events.ts'
 import type { LlmError } from '../../../errors.ts'
 import { eventFrame } from '../../../http/streams.ts'
+import { AnswerTimings, renderProgress } from '../../answer-progress.ts'
 import { toResponseError } from '../errors.ts'
 import { ResponseOutput, type ResponseStreamEvent } from './output.ts'
 import { toHead } from './render.ts'
@@ -24,6 +25,8 @@ export class ResponseEvents {
   readonly #save: SaveResponse | undefined
   /** Whether the request only warms up the cache. Its response has no output. */
   readonly #isWarmUp: boolean
+  /** Absent unless the client asks for timings. */
+  readonly #timings: AnswerTimings | undefined
   #reasoningTokens = 0
   #sequence = 0
 
@@ -33,6 +36,7 @@ export class ResponseEvents {
     this.#head = toHead(generation, body, save !== undefined)
     this.#save = save
     this.#isWarmUp = body.generate === false
+    this.#timings = body.timings_per_token ? new AnswerTimings() : undefined
     this.#output = new ResponseOutput({
       id: generation.id,
       hasSummary: body.reasoning?.summary !== undefined,
@@ -46,20 +50,30 @@ export class ResponseEvents {
     yield this.#toFrame(this.#createEvent('created', this.#createResponse('in_progress')))
     yield this.#toFrame(this.#createEvent('in_progress', this.#createResponse('in_progress')))
     for await (const event of this.#generation) {
-      for (const responseEvent of this.#toEvents(event)) yield this.#toFrame(responseEvent)
-      if (event.type === 'end') yield this.#toFrame(await this.#finish(event))
+      const timings = this.#timings?.add(event)
+      const measured = timings && { timings }
+      for (const responseEvent of this.#toEvents(event))
+        yield this.#toFrame({ ...responseEvent, ...(responseEvent.delta !== undefined && measured) })
+      // Clients ignore further fields of an event that they know.
+      if (event.type === 'progress') {
+        const progress = this.#createEvent('in_progress', this.#createResponse('in_progress'))
+        yield this.#toFrame({ ...progress, ...renderProgress(event), ...measured })
+      }
+      if (event.type === 'end') yield this.#toFrame({ ...(await this.#finish(event)), ...measured })
     }
   }
 
   /** Collects the complete response. Throws an `AbortError` if the generation was cancelled. */
   async collect(): Promise<unknown> {
     let last: ResponseStreamEvent | undefined
+    let timings: object | undefined
     for await (const event of this.#generation) {
       Array.from(this.#toEvents(event))
+      timings = this.#timings?.add(event)
       if (event.type === 'end') last = await this.#finish(event)
     }
     if (!last) throw answerCancelled()
-    return last.response
+    return timings ? { ...(last.response as object), timings } : last.response
   }
 
   /** Last frame of a failed response, with the output so far. */
@@ -73,7 +87,8 @@ export class ResponseEvents {
   }
 
   *#toEvents(event: GenerateEvent): Generator<ResponseStreamEvent> {
-    if (event.type === 'start' || event.type === 'prompt' || this.#isWarmUp) return
+    if (event.type === 'start' || event.type === 'prompt' || event.type === 'progress' || this.#isWarmUp)
+      return
     if (event.type === 'end') {
       yield* this.#output.end(isCut(event))
       return

@@ -11,6 +11,7 @@ const promptUsage = {
   cacheReadTokens: z.int(),
   cacheWriteTokens: z.object({ '5m': z.int(), '1h': z.int() }),
 }
+const OutputTimings = z.object({ promptMs: number, generateMs: number })
 export const EventSchema = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('start'),
@@ -25,16 +26,32 @@ export const EventSchema = z.discriminatedUnion('type', [
     text: z.string(),
     tokens: z.int(),
     logprobs: z.array(SampledToken).optional(),
+    timings: OutputTimings.optional(),
   }),
   z.object({ type: z.literal('tool-call'), index: z.int(), id: z.string(), name: z.string() }),
-  z.object({ type: z.literal('tool-arguments'), index: z.int(), json: z.string(), tokens: z.int() }),
+  z.object({
+    type: z.literal('tool-arguments'),
+    index: z.int(),
+    json: z.string(),
+    tokens: z.int(),
+    timings: OutputTimings.optional(),
+  }),
+  // The app itself creates the events of the load.
+  z.object({
+    type: z.literal('progress'),
+    phase: z.literal('prompt'),
+    total: z.int(),
+    cached: z.int(),
+    processed: z.int(),
+    ms: number,
+  }),
   z.object({
     type: z.literal('end'),
     finishReason: z.enum(['stop', 'length', 'context', 'tool-calls']),
     incompleteCalls: z.array(z.int()).optional(),
     stopSequence: z.string().optional(),
     usage: z.object({ ...promptUsage, outputTokens: z.int() }),
-    timings: z.object({ loadMs: number, promptMs: number, generateMs: number }),
+    timings: OutputTimings.extend({ loadMs: number }),
     tokens: z.array(z.int()).optional(),
   }),
 ])

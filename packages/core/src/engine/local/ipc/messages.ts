@@ -46,6 +46,8 @@ export const ToProcess = z.discriminatedUnion('type', [
   /** The app has pulled more tokens of a call. */
   z.object({ type: z.literal('consumed'), id: z.int(), tokens: z.int().min(0) }),
   z.object({ type: z.literal('ping') }),
+  /** Asks for messages about the progress of the load. */
+  z.object({ type: z.literal('watchLoad') }),
   /**
    * The app no longer needs the model. The process closes the connection, and exits if it has no other
    * connection.
@@ -92,6 +94,8 @@ export type Footprint = z.output<typeof Footprint>
 export const FromProcess = z.discriminatedUnion('type', [
   Footprint.extend({ type: z.literal('loaded') }),
   z.object({ type: z.literal('failed'), error: WireError }),
+  /** Loaded part of the weights, for apps that have sent `watchLoad`. */
+  z.object({ type: z.literal('loading'), fraction: z.number().min(0).max(1) }),
   /** The load waits until other processes free memory. */
   z.object({ type: z.literal('waiting') }),
   z.object({ type: z.literal('events'), events: z.array(z.object({ id: z.int(), event: EventSchema })) }),

@@ -220,6 +220,8 @@ export const GenerateSchema = z
     overflow: z.enum(['error', 'truncate']).optional(),
     load: LoadOptions.optional(),
     returnTokens: z.literal(true).optional(),
+    returnProgress: z.literal(true).optional(),
+    returnTimings: z.literal(true).optional(),
   })
   .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
     path: ['format'],

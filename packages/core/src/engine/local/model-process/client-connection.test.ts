@@ -64,6 +64,7 @@ const host: ConnectionHost = {
   release: () => {},
   onJoin: () => {},
   onClose: () => {},
+  watchLoad: () => {},
   yieldMemory: () => false,
 }
 

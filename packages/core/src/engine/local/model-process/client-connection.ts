@@ -39,6 +39,8 @@ export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars'
    */
   onJoin(client: ClientConnection): void
   onClose(client: ClientConnection): void
+  /** Sends the progress of the load to a client. */
+  watchLoad(client: ClientConnection): void
   /** Ends the process to free memory for another model. Returns `false` if the process is busy. */
   yieldMemory(): boolean
 }
@@ -104,6 +106,9 @@ export class ClientConnection {
     switch (message.type) {
       case 'ping':
         this.send({ type: 'pong', steps: this.#host.progress.steps })
+        break
+      case 'watchLoad':
+        this.#host.watchLoad(this)
         break
       case 'cancel':
         this.#calls.get(message.id)?.controller.abort()

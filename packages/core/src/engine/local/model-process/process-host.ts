@@ -43,6 +43,9 @@ export class ProcessHost implements ConnectionHost {
   #runner: Runner | undefined
   #isShuttingDown = false
   #isWaitingForMemory = false
+  /** Clients that want to know the progress of the load. */
+  readonly #loadWatchers = new Set<ClientConnection>()
+  #loadedFraction = 0
 
   constructor(config: ProcessConfig) {
     this.#config = config
@@ -87,6 +90,7 @@ export class ProcessHost implements ConnectionHost {
   }
 
   onClose(client: ClientConnection): void {
+    this.#loadWatchers.delete(client)
     if (this.#clients.delete(client) && this.#clients.size === 0)
       this.#exitTimer = setTimeout(() => this.#shutDown(), nextClientTimeoutMs)
   }
@@ -110,7 +114,8 @@ export class ProcessHost implements ConnectionHost {
       waitForVramLoads: () => this.#machineShare.waitForVramLoads(onWait),
     }
     const warn = (text: string): void => this.#broadcast({ type: 'warning', text })
-    const model = await loadModel(this.#config, this.#steps, undefined, memory, warn)
+    const onProgress = (fraction: number): void => this.#onLoadProgress(fraction)
+    const model = await loadModel(this.#config, this.#steps, undefined, memory, warn, onProgress)
     this.#runner = model.runner
     const { sizeBytes, gpuBytes, mappedBytes } = model
     this.#machineShare.onLoaded({ ram: sizeBytes - gpuBytes, vram: gpuBytes, mapped: mappedBytes })
@@ -128,6 +133,18 @@ export class ProcessHost implements ConnectionHost {
 
   #broadcast(message: FromProcess): void {
     for (const client of this.#clients) client.send(message)
+  }
+
+  watchLoad(client: ClientConnection): void {
+    this.#loadWatchers.add(client)
+    if (this.#loadedFraction > 0) client.send({ type: 'loading', fraction: this.#loadedFraction })
+  }
+
+  #onLoadProgress(fraction: number): void {
+    // llama.cpp reports each tensor. A percent is enough for a reader.
+    if (fraction < this.#loadedFraction + 0.01 && fraction < 1) return
+    this.#loadedFraction = Math.min(1, fraction)
+    for (const client of this.#loadWatchers) client.send({ type: 'loading', fraction: this.#loadedFraction })
   }
 
   #onMemoryWait(): void {

@@ -25,6 +25,7 @@ export async function runRequest(
     onStart: (usage, divergence) => output.start(usage, divergence),
     onCacheChange: (usage) => output.updateCacheUsage(usage),
     onPromptLogprobs: toPromptEmitter(run, context, emit),
+    onPrefill: request.returnProgress && ((evaluated) => output.updateProgress(evaluated)),
     onToken: (token, logprobs) => output.push(token, logprobs),
   }
   const endAnswer = context.budget.startAnswer()

@@ -38,6 +38,12 @@ export interface GenerationJob {
   /** Called when fewer tokens can be cached than `onStart` reported. */
   onCacheChange?(cached: CacheUsage): void
   /**
+   * Called after each prefill step, in the same way as `onToken`. The evaluation of a prompt may begin again, if the job
+   * has given up its slot.
+   * @param evaluated number of tokens in the KV state
+   */
+  readonly onPrefill?: ((evaluated: number) => void) | undefined
+  /**
    * Receives the logprobs of the prompt in pieces. They begin with the second token, since the first one has
    * no logprob. If this callback is set, no cached prefix is reused.
    */

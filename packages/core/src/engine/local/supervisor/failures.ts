@@ -81,11 +81,11 @@ export class Failures {
   }
 
   /**
-   * Resets the failures if the event is output. The events `start` and `prompt` are no output, since they
+   * Resets the failures if the event is output. The events `start`, `prompt` and `progress` are no output, since they
    * need only the prompt.
    */
   onEvent(fingerprint: string, type: GenerateEvent['type']): void {
-    if (type !== 'start' && type !== 'prompt') this.onOutput(fingerprint)
+    if (type !== 'start' && type !== 'prompt' && type !== 'progress') this.onOutput(fingerprint)
   }
 
   onOutput(fingerprint: string): void {

@@ -29,6 +29,9 @@ const exitGraceMs = 1_000
  */
 const readAheadTokens = 128
 
+/** Part of a load that is complete when all weights are loaded. */
+const weightsPart = 0.95
+
 /** Exit reason when the app shuts down. This reason does not count as a failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
@@ -65,6 +68,8 @@ export class ProcessClient {
   /** Why the process was ended on purpose, by the app or by itself. */
   #exitReason: string | undefined
   #footprint: Footprint | undefined
+  readonly #loadWatchers = new Set<(fraction: number) => void>()
+  #loadedFraction = 0
   #hasWaited = false
   #hasEnded = false
   #hasCrashed = false
@@ -85,6 +90,7 @@ export class ProcessClient {
       onConnect: () => {
         this.#onBusy(stallLimits.load)
         this.#connection.send({ type: 'ping' })
+        if (this.#loadWatchers.size > 0) this.#connection.send({ type: 'watchLoad' })
       },
       onRefused: () => this.#watchdog.stop(),
       onMessage: (message) => this.#onMessage(message),
@@ -130,6 +136,24 @@ export class ProcessClient {
   /** Whether the process was killed because it did not answer or made no progress. */
   get isStuck(): boolean {
     return this.#isStuck
+  }
+
+  /**
+   * Waits for `ready`, and reports the loaded part of the weights meanwhile. Reports nothing when the model is loaded.
+   * @param onProgress called with numbers from 0 to 1. The last one is 1
+   */
+  async watchLoad(onProgress: (fraction: number) => void): Promise<Footprint> {
+    if (this.#footprint) return this.#footprint
+    onProgress(this.#loadedFraction)
+    this.#loadWatchers.add(onProgress)
+    if (this.#loadWatchers.size === 1) this.#connection.send({ type: 'watchLoad' })
+    try {
+      const footprint = await this.ready
+      onProgress(1)
+      return footprint
+    } finally {
+      this.#loadWatchers.delete(onProgress)
+    }
   }
 
   /**
@@ -248,6 +272,11 @@ export class ProcessClient {
       case 'failed':
         this.#readySettlers?.reject(fromWireError(message.error))
         void this.release()
+        break
+      case 'loading':
+        // After the weights, the context is created.
+        this.#loadedFraction = message.fraction * weightsPart
+        for (const onProgress of this.#loadWatchers) onProgress(this.#loadedFraction)
         break
       case 'waiting':
         this.#hasWaited = true

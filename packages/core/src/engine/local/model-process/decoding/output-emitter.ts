@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { Token } from 'node-llama-cpp'
 import type { OutputPart } from '../../../../template/output-part.ts'
 import { StopMatcher } from '../../../../template/stop.ts'
-import { type FinishReason, type GenerateEvent, type SampledToken, uncached } from '../../../events.ts'
+import {
+  type FinishReason,
+  type GenerateEvent,
+  type OutputTimings,
+  type SampledToken,
+  uncached,
+} from '../../../events.ts'
 import type { CacheUsage } from '../kv-cache/cache-plan.ts'
 import type { RuntimeModel } from '../model.ts'
 import { type PreparedRun, tailTokens } from '../prompt/prepare-run.ts'
@@ -23,6 +29,8 @@ export class OutputEmitter {
   readonly #incompleteCalls: number[] = []
   #cacheUsage: CacheUsage = { reusedTokens: 0, ...uncached }
   #startedAt = 0
+  /** Prompt tokens that the last `progress` event has reported. */
+  #processed = 0
   #firstTokenAt = 0
   #reportedTokens = 0
   #callCount = 0
@@ -59,6 +67,21 @@ export class OutputEmitter {
         },
       }),
     })
+    if (request.returnProgress) this.#emitProgress(usage.reusedTokens)
+  }
+
+  /** @param evaluated number of tokens in the KV state, which may contain output, and may be smaller than before */
+  updateProgress(evaluated: number): void {
+    if (evaluated > this.#processed && evaluated <= this.#run.prompt.length) this.#emitProgress(evaluated)
+  }
+
+  #emitProgress(processed: number): void {
+    this.#processed = processed
+    const { reusedTokens: cached } = this.#cacheUsage
+    this.#emit({
+      ...{ type: 'progress', phase: 'prompt', total: this.#run.prompt.length, cached, processed },
+      ms: performance.now() - this.#startedAt,
+    })
   }
 
   updateCacheUsage(usage: CacheUsage): void {
@@ -90,18 +113,13 @@ export class OutputEmitter {
     // node-llama-cpp does not return the end token. Without an end token, the next message would continue
     // this one.
     const endTokens = isModelEnd && this.#model.eot !== undefined ? [this.#model.eot] : []
-    const endedAt = performance.now()
     this.#emit({
       type: 'end',
       finishReason: isModelEnd && hasOnlyWholeCalls ? 'tool-calls' : reason,
       ...(this.#incompleteCalls.length > 0 && { incompleteCalls: this.#incompleteCalls }),
       ...(this.#stopSequence !== undefined && { stopSequence: this.#stopSequence }),
       usage: { inputTokens: prompt.length, ...this.#cacheUsage, outputTokens: this.#sampled.length },
-      timings: {
-        loadMs: 0,
-        promptMs: (this.#firstTokenAt || endedAt) - this.#startedAt,
-        generateMs: this.#firstTokenAt ? endedAt - this.#firstTokenAt : 0,
-      },
+      timings: { loadMs: 0, ...this.#measureTimings() },
       ...(request.returnTokens && { tokens: [...prompt, ...this.#sampled, ...endTokens] }),
     })
   }
@@ -133,12 +151,24 @@ export class OutputEmitter {
         this.#emit({ ...part, id: `call_${randomBytes(12).toString('hex')}` })
       } else if (part.type === 'tool-incomplete') this.#incompleteCalls.push(part.index)
       else if (part.type === 'tool-arguments') {
-        this.#emit({ ...part, tokens: this.#takeUnreportedTokens() })
+        this.#emit({ ...part, tokens: this.#takeUnreportedTokens(), ...this.#timings() })
         this.#aligner?.skip()
       } else {
         const logprobs = this.#aligner && { logprobs: this.#aligner.take(part.text) }
-        this.#emit({ ...part, tokens: this.#takeUnreportedTokens(), ...logprobs })
+        this.#emit({ ...part, tokens: this.#takeUnreportedTokens(), ...logprobs, ...this.#timings() })
       }
+    }
+  }
+
+  #timings(): { timings?: OutputTimings } {
+    return this.#run.request.returnTimings ? { timings: this.#measureTimings() } : {}
+  }
+
+  #measureTimings(): OutputTimings {
+    const now = performance.now()
+    return {
+      promptMs: (this.#firstTokenAt || now) - this.#startedAt,
+      generateMs: this.#firstTokenAt ? now - this.#firstTokenAt : 0,
     }
   }
 

@@ -301,6 +301,10 @@ export class Scheduler implements Runner {
     }
     const { targetLogprobs = [] } = running.sampler
     if (targets) this.#defer(running, () => job.onPromptLogprobs?.(targetLogprobs))
+    if (job.onPrefill && running.lastToken === undefined) {
+      const evaluated = slot.tokens.length
+      this.#defer(running, () => job.onPrefill?.(evaluated))
+    }
     if (token === undefined) {
       running.isFinished = job.maxTokens === 0 && slot.tokens.length === job.prompt.length
       if (running.isFinished) this.#defer(running, () => finish(running, 'limit'))

@@ -76,6 +76,7 @@ export class SequentialRunner implements Runner {
     maxTokens,
     signal,
     onStart,
+    onPrefill,
     onToken,
   }: GenerationJob): Promise<RunOutcome> {
     if (signal.aborted) return 'aborted'
@@ -90,6 +91,7 @@ export class SequentialRunner implements Runner {
       this.#progress.steps++
       if (signal.aborted) return 'aborted'
       await this.#sequence.evaluateWithoutGeneratingNewTokens(head.slice(start, start + this.#chunkSize))
+      onPrefill?.(Math.min(head.length, start + this.#chunkSize))
     }
     if (maxTokens === 0) return 'limit'
     const sampled: Token[] = []
@@ -100,6 +102,7 @@ export class SequentialRunner implements Runner {
     for await (const token of this.#sequence.evaluate(prompt.slice(-1), options)) {
       this.#progress.steps++
       if (signal.aborted) return 'aborted'
+      if (sampled.length === 0) onPrefill?.(prompt.length)
       sampled.push(token)
       if (!onToken(token)) return 'stopped'
       if (sampled.length >= maxTokens) return 'limit'

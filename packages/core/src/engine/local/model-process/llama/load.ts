@@ -26,6 +26,7 @@ const chunkSizes = { cpu: minChunkSize, gpu: 512 }
  * @param open opens the decoder. If it returns `undefined`, sequences are decoded one at a time
  * @param memory shares memory with other processes. Without it, the model may use all free memory
  * @param warn reports problems after the load to the app's log
+ * @param onLoadProgress called with the loaded part of the weights, from 0 to 1
  */
 export async function loadModel(
   config: ProcessConfig,
@@ -33,6 +34,7 @@ export async function loadModel(
   open: typeof openDecoder = openDecoder,
   memory: MemoryBroker = unreservedMemory,
   warn: (message: string) => void = () => {},
+  onLoadProgress: (fraction: number) => void = () => {},
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
   let runner: Runner | undefined
@@ -45,8 +47,9 @@ export async function loadModel(
       modelPath: config.modelPath,
       gpuLayers: config.gpuLayers,
       defaultContextFlashAttention: config.flashAttention ?? 'auto',
-      onLoadProgress: () => {
+      onLoadProgress: (fraction) => {
         progress.steps++
+        onLoadProgress(fraction)
       },
     }
     const environment = {
