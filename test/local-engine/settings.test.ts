@@ -137,6 +137,26 @@ test('with memory for fewer parallel sequences, the engine uses fewer, and all c
   expect(warnings).toEqual([expect.stringMatching(/runs [12] sequences in parallel instead of 4/)])
 })
 
+test('a context above the size that the model was trained for is lowered, and the log says so', async () => {
+  const { load, loaded } = await start({ parallel: 1, contextSize: 500_000 })
+
+  await load('tiny')
+
+  const [{ contextSize } = { contextSize: 0 }] = loaded()
+  expect(contextSize).toBeLessThan(500_000)
+  expect(warnings).toEqual([
+    `The model "tiny:latest" has a context of ${contextSize} tokens instead of 500000: it was trained for no more.`,
+  ])
+})
+
+test('the default context size is lowered without a message in the log', async () => {
+  const { load } = await start({ parallel: 1 })
+
+  await load('tiny')
+
+  expect(warnings).toEqual([])
+})
+
 test('an invalid contextSize is rejected, and the next call is answered', async () => {
   const { chat, load } = await start({ parallel: 1 })
 

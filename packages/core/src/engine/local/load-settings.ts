@@ -11,6 +11,8 @@ import type { LoadedProcess } from './loaded-process.ts'
 export interface LocalModelSettings {
   readonly load: Omit<LoadConfig, 'modelPath' | 'modelName' | 'fingerprint' | 'contextSize' | 'adapters'>
   readonly contextSize: number
+  /** Whether the app has chosen `contextSize`. */
+  readonly isContextSizeChosen: boolean
   /** Settings of single models. */
   readonly settingsOf: FindModelSettings
   /** How long an unused model stays loaded, in milliseconds. */

@@ -225,6 +225,7 @@ function resolveSettings(
   const { contextSize = 4096, gpuLayers, flashAttention, kvCacheType, promptCache, parallel } = options
   return {
     contextSize: Math.min(contextSize, maxContextSize),
+    isContextSizeChosen: options.contextSize !== undefined,
     load: {
       libraryVersion: readLibraryVersion(options.modelProcessPath),
       // Model processes inherit these variables.

@@ -47,8 +47,13 @@ export function startProcess(
     ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
   }
   process.ready.then(
-    ({ notes }) => {
+    ({ notes, contextSize: actual }) => {
       notes.forEach(warn)
+      const isChosen = settings.isContextSizeChosen || contextSize !== settings.contextSize
+      if (isChosen && actual < contextSize)
+        warn(
+          `The model "${model.name}" has a context of ${actual} tokens instead of ${contextSize}: it was trained for no more.`,
+        )
       loaded.readyAt = performance.now()
       onReady()
     },
