@@ -44,6 +44,11 @@ export interface ToolCallFormat {
   /** Tags of arguments that are not JSON. Each parameter has a tag. If absent, the arguments are JSON. */
   readonly parameters?: ParameterTags
   /**
+   * The token before and after strings, if the arguments are literals instead of JSON: objects with bare names, and
+   * strings without escapes.
+   */
+  readonly quote?: string
+  /**
    * Whether calls have no mark and are the whole output. Without a required call, a text is a call if it starts with
    * the text before the name and the name of a tool.
    */

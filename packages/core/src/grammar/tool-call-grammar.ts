@@ -1,12 +1,12 @@
-/** Grammar of tool calls in the format of a model family, with JSON arguments. */
+/** Grammar of tool calls in the format of a model family. */
 import { LlmError } from '../errors.ts'
 import type { CallableTool, ToolCallFormat } from './constraint.ts'
 import { choice, type Expression, optional, sequence, text } from './gbnf/expressions.ts'
 import type { Grammar } from './gbnf/grammar.ts'
 import { buildTextUnless } from './gbnf/text-up-to.ts'
 import { buildWordsRule } from './schema/automaton-rules.ts'
-import { anyObject } from './schema/json.ts'
 import { addSchema, unsatisfiable, withErrorField } from './schema/json-schema.ts'
+import { createLiteralNotation, jsonNotation, type Notation } from './schema/notation.ts'
 import { buildTaggedArguments } from './tagged-arguments.ts'
 
 /** Maximum number of parallel tool calls. A model that makes more calls is in a loop. */
@@ -62,16 +62,17 @@ export function buildWholeCalls(
 /** Builds, for each tool, its name and the rest of the call. */
 function buildNamedCalls(
   tools: readonly CallableTool[],
-  { call: [before, between, after], parameters }: ToolCallFormat,
+  { call: [before, between, after], parameters, quote }: ToolCallFormat,
   grammar: Grammar,
 ): readonly (readonly [name: string, rest: Expression])[] {
   const isJson = before.endsWith('"')
   const bridgeRule = grammar.define('between', choice(...[between].flat().map(buildLiteral)))
   const end = buildLiteral(after)
+  const notation = quote === undefined ? jsonNotation : createLiteralNotation(quote)
   const values = tools.map((tool) =>
     parameters
       ? buildTaggedArguments(tool, parameters, end, grammar)
-      : sequence(buildArguments(tool, grammar), end),
+      : sequence(buildArguments(tool, notation, grammar), end),
   )
   const impossibleIndex = grammar.findImpossible(values)
   if (impossibleIndex !== undefined)
@@ -95,12 +96,18 @@ const buildLiteral = (literal: string): Expression =>
       .map((part, at) => (at % 2 === 1 ? optional(text(part)) : text(part))),
   )
 
-function buildArguments({ parameters, strict, field }: CallableTool, grammar: Grammar): Expression {
+function buildArguments(
+  { parameters, strict, field }: CallableTool,
+  notation: Notation,
+  grammar: Grammar,
+): Expression {
   try {
     // Arguments are objects even if the schema accepts other values.
-    return withErrorField(field ?? 'parameters', () => addSchema(grammar, parameters ?? {}, 'objects'))
+    return withErrorField(field ?? 'parameters', () =>
+      addSchema(grammar, parameters ?? {}, 'objects', 'declared', notation),
+    )
   } catch (error) {
     if (strict || !(error instanceof LlmError) || error.details.issue !== 'unsupported') throw error
-    return anyObject(grammar)
+    return notation.buildAnyObject(grammar)
   }
 }

@@ -146,6 +146,8 @@ const notEnforced: ReadonlySet<string> = new Set([
   'granite: an object given as a string',
   'qwen-coder: numbers that the schema types as strings, and Python literals',
   'glm: unescaped strings',
+  'gemma: nested objects and lists',
+  'gemma: an unquoted word is a string',
   'apertus: a call without a list',
   'apertus: a second call of an unknown tool is text',
 ])

@@ -11,16 +11,17 @@ import { Grammar, printRules } from '../gbnf/grammar.ts'
 import { buildArrayExpression } from './arrays.ts'
 import { buildTextRule, buildWordsRule } from './automaton-rules.ts'
 import { type Conjunction, conjoin, findKeyword, toMeaningKey } from './conjunction.ts'
-import { anyInteger, anyNumber, anyValue } from './json.ts'
+import { anyInteger, anyNumber } from './json.ts'
 import type { SchemaNode } from './keywords.ts'
 import { LeftFactoring } from './left-factoring.ts'
+import { jsonNotation, type Notation } from './notation.ts'
 import { buildNumberAutomaton } from './number-automaton.ts'
 import { isUnbounded } from './numbers.ts'
 import { buildObjectExpression, withDeclaredOnly } from './objects.ts'
 import { openSchema } from './references.ts'
 import type { Shape } from './shape.ts'
 import { ShapeResolver } from './shapes.ts'
-import { buildStringExpression, withKeywordError } from './strings.ts'
+import { withKeywordError } from './strings.ts'
 
 /**
  * Compiles a single schema for tests of schema semantics. Accepts undeclared properties. Throws an
@@ -60,9 +61,10 @@ export function addSchema(
   schema: unknown,
   only: 'objects' | 'values' = 'values',
   properties: 'declared' | 'all' = 'declared',
+  notation = jsonNotation,
 ): Expression {
   try {
-    return new SchemaCompiler(grammar, openSchema(schema), properties).compile(only)
+    return new SchemaCompiler(grammar, openSchema(schema), properties, notation).compile(only)
   } catch (error) {
     if (error instanceof TooComplexError)
       throw invalidRequest(`The JSON schema cannot be converted to a grammar: ${error.message}.`, {
@@ -80,13 +82,15 @@ class SchemaCompiler {
   readonly #grammar: Grammar
   readonly #root: SchemaNode
   readonly #properties: 'declared' | 'all'
+  readonly #notation: Notation
   readonly #shapes: ShapeResolver
   readonly #alternatives: LeftFactoring
   readonly #rules = new Map<string, Expression>()
   readonly #pending: (() => void)[] = []
 
-  constructor(grammar: Grammar, root: SchemaNode, properties: 'declared' | 'all') {
+  constructor(grammar: Grammar, root: SchemaNode, properties: 'declared' | 'all', notation: Notation) {
     this.#properties = properties
+    this.#notation = notation
     this.#grammar = grammar
     this.#alternatives = new LeftFactoring(grammar)
     this.#root = root
@@ -101,7 +105,7 @@ class SchemaCompiler {
   }
 
   #ruleOf = (conjunction: Conjunction): Expression => {
-    if (conjunction.length === 0) return anyValue(this.#grammar)
+    if (conjunction.length === 0) return this.#notation.buildAnyValue(this.#grammar)
     const key = toMeaningKey(conjunction)
     this.#shapes.budget.spend(key.length / 50)
     const known = this.#rules.get(key)
@@ -119,7 +123,7 @@ class SchemaCompiler {
     const grammar = this.#grammar
     switch (shape.type) {
       case 'values': {
-        const texts = new Set(shape.values.map((value) => JSON.stringify(value)))
+        const texts = new Set(shape.values.map((value) => this.#notation.writeValue(value)))
         return buildWordsRule(
           [...texts].map((text) => [text, empty]),
           grammar,
@@ -137,7 +141,7 @@ class SchemaCompiler {
         )
       case 'string':
         return withKeywordError(...findKeyword(conjunction, 'pattern', 'format'), () =>
-          buildStringExpression(shape, grammar),
+          this.#notation.buildString(shape, grammar),
         )
       case 'array':
         return buildArrayExpression(shape, grammar, this.#ruleOf)
@@ -145,6 +149,7 @@ class SchemaCompiler {
         return buildObjectExpression(
           this.#properties === 'all' ? shape : withDeclaredOnly(shape),
           grammar,
+          this.#notation,
           this.#ruleOf,
         )
     }

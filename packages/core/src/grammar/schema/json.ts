@@ -87,5 +87,5 @@ export const anyObject = (grammar: Grammar): Expression =>
     return sequence(text('{'), optional(list(member)), text('}'))
   })
 
-const list = (of: Expression): Expression =>
+export const list = (of: Expression): Expression =>
   sequence(of, repeat(sequence(text(','), space, of), 0, Number.POSITIVE_INFINITY))

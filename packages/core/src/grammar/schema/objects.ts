@@ -11,7 +11,6 @@ import {
 } from '../automata/automaton.ts'
 import { choice, type Expression, impossible, optional, sequence, text } from '../gbnf/expressions.ts'
 import type { Grammar } from '../gbnf/grammar.ts'
-import { buildStringRule } from './automaton-rules.ts'
 import { type Conjunction, conjoin, never, toKey } from './conjunction.ts'
 import { space } from './json.ts'
 import {
@@ -22,6 +21,7 @@ import {
   readSchemaMap,
   type SchemaNode,
 } from './keywords.ts'
+import type { Notation } from './notation.ts'
 import type { ObjectShape, PropertySet, ShapeSource } from './shape.ts'
 import { buildPatternAutomaton, buildStringAutomaton, withKeywordError } from './strings.ts'
 
@@ -179,19 +179,20 @@ export function acceptsObject(
 
 /**
  * Builds two rules per property. `next` is the rest of the object after a property. `key` is the rest of the
- * object after the opening quote of a name. If `minProperties` or `maxProperties` requires counting, both
+ * object after `nameStart`. If `minProperties` or `maxProperties` requires counting, both
  * rules exist once for each number of properties written so far.
  */
 export function buildObjectExpression(
   shape: ObjectShape,
   grammar: Grammar,
+  notation: Notation,
   ruleOf: (value: Conjunction) => Expression,
 ): Expression {
   const { required, min, max } = shape
   const names = [...new Set([...shape.properties.keys(), ...required])]
   const isRequired = new Set(required)
   const lastRequired = names.findLastIndex((name) => isRequired.has(name))
-  const otherRules = buildOtherEntries(shape, names, grammar, ruleOf)
+  const otherRules = buildOtherEntries(shape, names, grammar, notation, ruleOf)
   // The model can repeat an undeclared name, so only one undeclared property is certain to count.
   if (otherRules.length > 0 && min > required.length + 1)
     throw invalidKeyword(
@@ -209,7 +210,7 @@ export function buildObjectExpression(
       `is more than ${maxProperties}`,
     )
 
-  const comma = sequence(text(','), space, text('"'))
+  const comma = sequence(text(','), space, text(notation.nameStart))
   const canEnd = (at: number, count: number) => at > lastRequired && (!isCounting || count >= min)
   const buildNext = (at: number, count: number, key: Expression) =>
     canEnd(at, count) ? optional(sequence(comma, key)) : sequence(comma, key)
@@ -225,11 +226,7 @@ export function buildObjectExpression(
   for (const [count, { setBody }] of tail.entries())
     setBody(sequence(choice(...otherRules), nexts[increment(count)] ?? impossible))
   for (const [at, name] of [...names.entries()].reverse()) {
-    const entry = sequence(
-      text(`${JSON.stringify(name).slice(1)}:`),
-      space,
-      ruleOf(findProperty(shape, name)),
-    )
+    const entry = sequence(text(notation.writeName(name)), space, ruleOf(findProperty(shape, name)))
     const previous = keys
     const following = nexts
     keys = previous.map((skipped, count) => {
@@ -239,23 +236,22 @@ export function buildObjectExpression(
     })
     nexts = keys.map((key, count) => grammar.define('next', buildNext(at, count, key)))
   }
-  const some = sequence(text('"'), keys[0] ?? impossible)
+  const some = sequence(text(notation.nameStart), keys[0] ?? impossible)
   return sequence(text('{'), canEnd(0, 0) ? optional(some) : some, text('}'))
 }
 
-/** Builds undeclared properties, without their opening quotes, as one expression per set of names. */
+/** Builds undeclared properties, without `nameStart`, as one expression per set of names. */
 function buildOtherEntries(
   shape: ObjectShape,
   names: readonly string[],
   grammar: Grammar,
+  notation: Notation,
   ruleOf: (value: Conjunction) => Expression,
 ): readonly Expression[] {
   const undeclared = names.length === 0 ? anyText : complement(buildWordAutomaton(names))
   return shape.otherProperties.flatMap(({ names: allowed, value }) => {
     if (toKey(value) === toKey(never)) return []
     const remaining = intersect(allowed, undeclared)
-    return isEmpty(remaining)
-      ? []
-      : [sequence(buildStringRule(remaining, grammar), text(':'), space, ruleOf(value))]
+    return isEmpty(remaining) ? [] : [sequence(notation.buildName(remaining, grammar), space, ruleOf(value))]
   })
 }

@@ -13,11 +13,7 @@ import {
 } from '../automata/automaton.ts'
 import { compilePattern, PatternError } from '../automata/pattern.ts'
 import type { WorkBudget } from '../automata/work-budget.ts'
-import { type Expression, sequence, text } from '../gbnf/expressions.ts'
-import type { Grammar } from '../gbnf/grammar.ts'
-import { buildStringRule } from './automaton-rules.ts'
 import { buildFormatAutomaton, isFormat } from './formats.ts'
-import * as json from './json.ts'
 import { invalidKeyword, readCounts, readKeyword, type SchemaNode } from './keywords.ts'
 import type { StringShape } from './shape.ts'
 
@@ -98,11 +94,4 @@ export function buildStringAutomaton({ min, max, texts }: StringShape): Automato
       `with "minLength" or "maxLength", ${error.message}. Leave them out, and check the length of the answer`,
     )
   }
-}
-
-export function buildStringExpression(shape: StringShape, grammar: Grammar): Expression {
-  if (shape.texts !== anyText)
-    return sequence(text('"'), buildStringRule(buildStringAutomaton(shape), grammar))
-  if (shape.min === 0 && shape.max === Number.POSITIVE_INFINITY) return json.anyString(grammar)
-  return sequence(text('"'), grammar.repeat(json.character(grammar), shape.min, shape.max), text('"'))
 }

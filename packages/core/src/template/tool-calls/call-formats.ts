@@ -1,6 +1,6 @@
 /**
  * Tool-call format that a grammar enforces, per model family. Required tool calls of families that do not write
- * arguments as JSON get the generic JSON format. No grammar constrains optional calls of Gemma, Kimi K3, MiniMax-M3,
+ * arguments as JSON or literals get the generic JSON format. No grammar constrains optional calls of Kimi K3, MiniMax-M3,
  * MiniCPM5, LFM2, Solar Open, Muse and Hunyuan 3.
  */
 import type { ToolCallFormat } from '../../grammar/constraint.ts'
@@ -114,6 +114,18 @@ const apertus: ToolCallFormat = {
   separator: ', ',
   close: ']<|tools_suffix|>',
 }
+const gemma4: ToolCallFormat = {
+  mark: '<|tool_call>',
+  call: ['call:', '', '<tool_call|>'],
+  quote: '<|"|>',
+  separator: '<|tool_call>',
+}
+const functionGemma: ToolCallFormat = {
+  mark: '<start_function_call>',
+  call: ['call:', '', '<end_function_call>'],
+  quote: '<escape>',
+  separator: '<start_function_call>',
+}
 const harmony: ToolCallFormat = {
   prefix: '<|channel|>commentary ',
   mark: 'to=functions.',
@@ -160,6 +172,8 @@ export function selectCallFormat({ template, family, prompt }: FormatContext): T
       return template.includes('<|function_call|>') ? gigachat31 : gigachat3
     case 'apertus':
       return apertus
+    case 'gemma':
+      return template.includes('<start_function_call>') ? functionGemma : gemma4
     case 'generic':
       return genericCallFormat
     default:
