@@ -50,6 +50,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     'each command of a session with a model process, with and without a server',
   ],
   'test/clients/*.test.ts': ['.ci/run', 'every SDK against every mount; Python needs a package index'],
+  'test/clients/agents/sdks.test.ts': ['.ci/run', 'installs SDKs and Node 22 from a registry, a sample'],
   'test/fuzz/*.test.ts': ['.ci/run', 'random requests and GGUF files'],
   'test/templates/templates.test.ts': ['.ci/run', 'all templates of llama.cpp in both renderers'],
   'test/grammar/random-schemas.test.ts': ['.ci/run', 'random schemas, a sample'],
@@ -186,6 +187,7 @@ interface LongSuite {
     | 'tools'
     | 'mounts'
     | 'packaging'
+    | 'agents'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -280,6 +282,19 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'mounts',
     tries: 'all rows of the conformance table on each mount',
     sample: 'rows that depend on the framework, and each other row on one mount',
+  },
+  'test/clients/agents/sdks.test.ts': {
+    part: 'agents',
+    tries: 'SDKs in JavaScript, and the AI SDK in versions 6 and 7',
+    sample: 'version 7',
+  },
+  'test/clients/agents/python.test.ts': {
+    part: 'agents',
+    tries: "SDKs in Python, and LangChain's standard tests",
+  },
+  'test/clients/agents/commands.test.ts': {
+    part: 'agents',
+    tries: 'Codex, opencode, Continue and Claude Code, 1.3 GB of packages',
   },
   'test/packaging/install.test.ts': {
     part: 'packaging',

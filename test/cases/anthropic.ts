@@ -1,12 +1,12 @@
 /** The cases of Anthropic's API that clients depend on, each with the tests that prove it. */
-import { type CaseTable, differs, green, open, refused, testsOf } from './cases.ts'
+import { type CaseTable, differs, green, refused, testsOf } from './cases.ts'
 
 const messages = testsOf('test/clients/anthropic.test.ts')
 const tools = testsOf('test/clients/anthropic-tools.test.ts')
 const caches = testsOf('test/clients/anthropic-cache.test.ts')
 const batches = testsOf('test/clients/batches.test.ts')
 const retries = testsOf('test/clients/limits.test.ts')
-const others = testsOf('test/clients/others/run.mjs')
+const others = testsOf('test/clients/agents/sdks/details.mjs')
 const python = testsOf('test/clients/python.test.ts')
 const situation = testsOf('test/clients/situations.ts')
 const access = testsOf('test/conformance/manners.ts')
@@ -484,13 +484,13 @@ export const anthropicCases: CaseTable = {
       'anthropic:transport:batch-lifecycle',
     ),
     104: green('A batch of another tenant is a 404.', 'anthropic:batches:owners'),
-    105: open(
+    105: green(
       'The URL of the results is absolute, also behind a proxy, and can be downloaded.',
-      'Version 4 of the provider of the AI SDK is not tried.',
       resultsUrl(
         'the URL of the results has the origin and the prefix of the request, and can be downloaded',
       ),
       resultsUrl("Anthropic's client downloads the results through a trusted proxy"),
+      testsOf('test/clients/agents/sdks/ai-sdk.mjs')('batch, also behind a proxy'),
       python('the Python SDK %s, %s, runs a whole batch and cancels one'),
     ),
     106: green(

@@ -13,11 +13,11 @@ export interface Case {
 
 /**
  * `green`: as the API of the vendor has it. `differs`: another behavior, on purpose. `refused`: rejected with an error
- * that names the field. `open`: not proven yet, or not in each client.
+ * that names the field.
  */
 export type Result =
   | { readonly kind: 'green' }
-  | { readonly kind: 'differs' | 'open'; readonly why: string }
+  | { readonly kind: 'differs'; readonly why: string }
   | { readonly kind: 'refused'; readonly part: RefusedPart; readonly why: string }
 
 /** What the server may refuse. */
@@ -32,10 +32,6 @@ export const green = (behavior: string, ...tests: readonly Proof[]): Case => ({
 
 export const differs = (behavior: string, why: string, ...tests: readonly Proof[]): Case => ({
   ...{ behavior, tests, result: { kind: 'differs', why } },
-})
-
-export const open = (behavior: string, why: string, ...tests: readonly Proof[]): Case => ({
-  ...{ behavior, tests, result: { kind: 'open', why } },
 })
 
 export const refused = (

@@ -11,14 +11,14 @@ describes its fields. This page is generated from \`test/cases\`: \`npx vitest r
 ${summaryOf(all)}
 
 *Green* means that the API behaves as the vendor's. *Differs* means another behavior, for the reason that follows. A
-*refused* request gets an error that names the field. *Open* means that a proof is missing, or a client. Ids such as
+*refused* request gets an error that names the field. Ids such as
 \`openai:chat:n-range\` are rows of the [conformance tests](../../test/conformance), which run on each adapter.
 
 ${Object.entries(cases).map(sectionOf).join('\n')}`
 }
 
 function summaryOf(cases: readonly Case[]): string {
-  const kinds = ['green', 'differs', 'refused', 'open'] as const
+  const kinds = ['green', 'differs', 'refused'] as const
   const counts = kinds.map(
     (kind) => `| ${kind} | ${cases.filter(({ result }) => result.kind === kind).length} |`,
   )

@@ -39,7 +39,7 @@ function answerTo({ model, input }: GenerateRequest): ScriptedAnswer {
     : [{ call: 'weather', arguments: ['{"city":', '"Paris"}'] }]
 }
 
-const withHeartbeats: RequestHandler = ({ path }, res, next) => {
+export const withHeartbeats: RequestHandler = ({ path }, res, next) => {
   const heartbeat = path === '/v1/messages' ? 'event: ping\ndata: {"type":"ping"}\n\n' : ': keepalive\n\n'
   const write = res.write.bind(res) as (chunk: unknown, ...others: unknown[]) => boolean
   const isStream = () => String(res.getHeader('content-type')).startsWith('text/event-stream')

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 
 const parts = [
   ...['kills', 'kills-in-sqlite', 'kills-in-postgres', 'batches-in-sqlite', 'batches-in-postgres'],
-  ...['random', 'storms', 'tools', 'mounts', 'packaging'],
+  ...['random', 'storms', 'tools', 'mounts', 'packaging', 'agents'],
 ]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const reportFile = new URL('REPORT.md', import.meta.url)
@@ -53,6 +53,7 @@ function run(part) {
           meta.report ? ['', `${title}:`, '', meta.report] : [],
         ),
       ),
+      ...tableOf(testResults.flatMap(({ assertionResults }) => assertionResults)),
     ].join('\n')
   } finally {
     rmSync(folder, { recursive: true })
@@ -66,6 +67,24 @@ function rowOf({ name, startTime, endTime, assertionResults }) {
   const skipped = assertionResults.length - passed - failed
   const seconds = Math.round((endTime - startTime) / 1_000)
   return `| ${relative(root, name)} | ${passed} | ${failed} | ${skipped} | ${seconds} |`
+}
+
+/** The outcome of each client in each situation, from its passed tests. An empty cell was not tried. */
+function tableOf(assertionResults) {
+  const cells = assertionResults.flatMap(({ status, meta }) =>
+    status === 'passed' && meta.cell ? [meta.cell] : [],
+  )
+  if (cells.length === 0) return []
+  const situations = [...new Set(cells.map(({ situation }) => situation))]
+  const row = (texts) => `| ${texts.join(' | ')} |`
+  const rows = [...new Set(cells.map(({ client }) => client))].sort().map((client) => {
+    const own = cells.filter((cell) => cell.client === client)
+    return row([
+      client,
+      ...situations.map((name) => own.find(({ situation }) => situation === name)?.outcome ?? ''),
+    ])
+  })
+  return ['', row(['Client', ...situations]), row(['---', ...situations.map(() => '---')]), ...rows]
 }
 
 /** Sections of the report by part. */

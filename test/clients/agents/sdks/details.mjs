@@ -1,7 +1,4 @@
-/**
- * Checks other clients than the official SDKs, and version 7 of OpenAI's. Prints each check with its failure, as JSON:
- * node run.mjs <URL of the server>. The name of the model chooses the answer, see `scripted-server.ts`.
- */
+/** Details of several clients. The name of the model chooses the answer, see `scripted-server.ts`. */
 import assert from 'node:assert/strict'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -14,9 +11,8 @@ import { LengthFinishReasonError } from 'openai/error'
 import { zodFunction, zodResponseFormat, zodResponsesFunction } from 'openai/helpers/zod'
 import { z } from 'zod'
 
-const [url] = process.argv.slice(2)
-// The SDK would print its warnings beside the results.
-globalThis.AI_SDK_LOG_WARNINGS = false
+const [urls] = process.argv.slice(2)
+const { scripted: url } = JSON.parse(urls)
 const baseURL = `${url}/v1`
 const greeting = 'Hello there.'
 const City = z.object({ city: z.string() })
@@ -197,10 +193,4 @@ const checks = {
   },
 }
 
-const results = {}
-for (const [name, check] of Object.entries(checks))
-  results[name] = await check().then(
-    () => null,
-    (error) => String(error?.stack ?? error),
-  )
-process.stdout.write(JSON.stringify(results))
+export const clients = () => ({ details: checks })
