@@ -70,6 +70,11 @@ export class ParserInput {
     return true
   }
 
+  /** Whether the parser is at the end of a text that was cut off. */
+  *isCutOff(): ParseSteps<boolean> {
+    return (yield* this.peek()) === '' && this.#isCut
+  }
+
   *skipBlanks(): ParseSteps {
     yield* this.takeRun(' \t\r\n')
   }

@@ -82,7 +82,6 @@ function chainParsers(first: OutputParser, second: OutputParser): OutputParser {
     parts.flatMap((part) => (part.type === 'text' ? second.push(part.text) : [part]))
   return {
     push: (text) => parseText(first.push(text)),
-    // The start of a tool call can be text that begins with the same character.
-    flush: (isCut) => [...parseText(first.flush(isCut)), ...second.flush()],
+    flush: (isCut) => [...parseText(first.flush(isCut)), ...second.flush(isCut)],
   }
 }

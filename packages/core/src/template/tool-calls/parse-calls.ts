@@ -16,7 +16,10 @@ export function* parseMarkedCalls(
     if (mark === undefined) return
     input.startCapture()
     input.skip(mark.length)
-    if (!(yield* call(mark))) output.addText('text', input.takeCaptured())
+    if (yield* call(mark)) continue
+    // A call that a limit cuts off before its arguments is neither a call nor text.
+    if (yield* input.isCutOff()) input.dropCapture()
+    else output.addText('text', input.takeCaptured())
   }
 }
 

@@ -23,7 +23,7 @@ export function* parseSections(
     if (mark === undefined) return
     input.startCapture()
     input.skip(mark.length)
-    if (mark === call && !(yield* parseCall(context))) {
+    if (mark === call && !(yield* parseCall(context)) && !(yield* input.isCutOff())) {
       output.addText(type, input.takeCaptured())
       continue
     }

@@ -31,7 +31,7 @@ export const muse: ToolCallParser = function* (context) {
     if (mark === undefined) return
     input.startCapture()
     input.skip(mark.length)
-    if (mark === invoke && !(yield* parseCall(context))) {
+    if (mark === invoke && !(yield* parseCall(context)) && !(yield* input.isCutOff())) {
       output.addText(type, input.takeCaptured())
       continue
     }
@@ -56,7 +56,8 @@ function* parseHeader({ input, output }: ParserContext): ParseSteps<'reasoning' 
   if (yield* input.tryTake(message)) {
     input.dropCapture()
     output.markBoundary()
-  } else output.addText('text', input.takeCaptured())
+  } else if (recipient !== '' && (yield* input.isCutOff())) input.dropCapture()
+  else output.addText('text', input.takeCaptured())
   return recipient === 'self' ? 'reasoning' : 'text'
 }
 
