@@ -1202,7 +1202,15 @@ export const checks = {
     expect(await (await list('before_id=tiny%3Alatest&limit=5')).json()).toMatchObject(page(dated, false))
     for (const query of ['after_id=tiny:latest', `before_id=${dated}`, 'after_id=gone'])
       expect(await (await list(query)).json()).toEqual(none)
-    for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'after_id=a&before_id=b'])
+    const states = (...all: string[]): string => all.map((state) => `lifecycle[]=${state}`).join('&')
+    for (const query of [states('deprecated'), states('retired', 'deprecated')])
+      expect(await (await list(query)).json()).toEqual(none)
+    for (const query of [states('active'), states('retired', 'active')])
+      expect(await (await list(`limit=1&${query}`)).json()).toMatchObject(page(dated, true))
+    for (const query of [
+      ...['limit=0', 'limit=1001', 'limit=x', 'limit=', 'after_id=a&before_id=b'],
+      states('active', 'gone'),
+    ])
       await expectAnthropicError(await list(query), 400)
   },
 

@@ -173,6 +173,26 @@ export const output = {
     ])
   },
 
+  'openai:transport:head': async (serve) => {
+    const url = await serve(scriptedEngine('Hello there.'))
+
+    for (const path of [
+      'models',
+      'models/tiny',
+      'models/none',
+      'responses/resp_none',
+      'conversations/none',
+      'files',
+    ]) {
+      const [head, whole] = await Promise.all(
+        ['HEAD', 'GET'].map((method) => fetch(`${url}/v1/${path}`, { method })),
+      )
+
+      expect([path, head?.status, await head?.text()]).toEqual([path, whole?.status, ''])
+      expect(head?.headers.get('content-type')).toBe(whole?.headers.get('content-type'))
+    }
+  },
+
   'openai:chat:prompt-end': async (serve) => {
     const engine = scriptedEngine('Hello there.')
     const url = await serve(engine)

@@ -439,6 +439,10 @@ export const requirements = {
     behavior:
       "`chat_template_kwargs`, including `enable_thinking`, are variables of the model's chat template.",
   },
+  'openai:transport:head': {
+    source: llamaServer,
+    behavior: 'Each GET route answers HEAD with the same status and headers, without a body.',
+  },
   'openai:chat:prompt-end': {
     source: vllm,
     behavior:
@@ -1335,7 +1339,8 @@ export const requirements = {
   },
   'anthropic:models:pages': {
     source: anthropicModels,
-    behavior: '`limit`, `after_id` and `before_id` choose a page. Values out of range get a 400.',
+    behavior:
+      '`limit`, `after_id` and `before_id` choose a page, and `lifecycle[]` the models. Values out of range get a 400.',
   },
   'anthropic:models:retrieve': {
     source: anthropicModels,

@@ -16,6 +16,7 @@ const requestOf = (path: string, headers: Readonly<Record<string, string>> = {})
   header: (name) => headers[name],
   headerNames: () => Object.keys(headers),
   query: () => undefined,
+  queryAll: () => [],
   baseUrl: () => undefined,
   json: async () => ({}),
   bytes: async function* () {},

@@ -100,6 +100,7 @@ function readFetchRequest(
     headerNames: () => [...request.headers.keys()],
     header: (name) => request.headers.get(name) ?? undefined,
     query: (name) => new URL(request.url).searchParams.get(name) ?? undefined,
+    queryAll: (name) => new URL(request.url).searchParams.getAll(name),
     json: async (defaultBody, allowance) =>
       request.bodyUsed
         ? readParsedBody(undefined)

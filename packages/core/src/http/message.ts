@@ -57,6 +57,8 @@ export interface HttpRequest {
   readonly responseHeader?: (name: string) => string | undefined
   /** Returns a decoded query parameter. If it is repeated, returns its first value. */
   query(name: string): string | undefined
+  /** Returns all values of a query parameter, decoded. */
+  queryAll(name: string): readonly string[]
   /**
    * Returns the parsed JSON body, or the result of an earlier body parser. Throws an `LlmError`
    * `too_large` or `invalid_request`, or an error of the allowance.

@@ -69,6 +69,7 @@ export function readNodeRequest(
     headerNames: () => Object.keys(req.headers),
     responseHeader: (name) => joinValues(res.getHeader(name)),
     query: (name) => parseQuery(req.url).get(name) ?? undefined,
+    queryAll: (name) => parseQuery(req.url).getAll(name),
     json: async (defaultBody, allowance) =>
       req.readableDidRead
         ? readParsedBody(parsedBody, req.headers['content-type'], defaultBody)

@@ -36,6 +36,7 @@ const call = ({
   header: (name) => headers[name],
   headerNames: () => Object.keys(headers),
   query: () => undefined,
+  queryAll: () => [],
   baseUrl: () => undefined,
   json: async () => ({}),
   bytes: async function* () {},

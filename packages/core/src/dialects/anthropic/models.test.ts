@@ -15,7 +15,7 @@ const all = ['e', 'a', 'c', 'b', 'd'].map((name) => ({
 }))
 
 async function page(query: Readonly<Record<string, string>>): Promise<object> {
-  const request = { query: (name) => query[name] } as Partial<HttpRequest>
+  const request = { query: (name) => query[name], queryAll: () => [] } as Partial<HttpRequest>
   const llm = {
     models: { list: async () => all, aliases: async () => [], snapshots: async () => [] },
   } as unknown as LlmClient

@@ -1,14 +1,19 @@
 /** Lists and retrieves models. Shape: Anthropic API reference, "Models". */
 
+import { z } from 'zod'
 import type { LlmClient } from '../../calls/client.ts'
 import { json } from '../../http/respond.ts'
 import type { Handler } from '../dialect.ts'
+import { parse } from '../parse.ts'
+import { formatIssue } from './errors.ts'
 import { parsePage } from './page.ts'
 
 /** `GET /v1/models`: one page, newest first. */
 export const listModels: Handler = async ({ request, llm }) => {
   const { limit, after_id, before_id } = parsePage(request)
-  const all = await listInfos(llm)
+  const lifecycle = parse(Lifecycles, request.queryAll('lifecycle[]'), formatIssue)
+  // All models are active.
+  const all = lifecycle.length === 0 || lifecycle.includes('active') ? await listInfos(llm) : []
   const at = all.findIndex(({ id }) => id === (after_id ?? before_id))
   // The model of `after_id` or `before_id` may have been deleted. The page is then empty.
   const rest =
@@ -26,6 +31,12 @@ export const listModels: Handler = async ({ request, llm }) => {
     last_id: data.at(-1)?.id ?? null,
   })
 }
+
+const Lifecycles = z.array(
+  z.enum(['active', 'deprecated', 'retired'], {
+    error: "lifecycle: Input should be 'active', 'deprecated' or 'retired'",
+  }),
+)
 
 /** `GET /v1/models/{id}`. For an alias, `id` is the name of its model, as in Anthropic's API. */
 export const retrieveModel: Handler = async ({ request, llm }) => {
