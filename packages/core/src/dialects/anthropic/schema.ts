@@ -34,6 +34,9 @@ const Thinking = z.discriminatedUnion(
   { error: "Input should be 'enabled', 'adaptive' or 'disabled'" },
 )
 
+/** Reasoning effort. Values that newer clients may know are ignored. */
+const Effort = optional(z.enum(['low', 'medium', 'high', 'xhigh', 'max'])).catch(undefined)
+
 const Format = z.object({
   type: z.literal('json_schema', { error: "Input should be 'json_schema'" }),
   schema: JsonObject,
@@ -51,7 +54,7 @@ const prompt = {
   tools: optional(Tools),
   tool_choice: optional(AnthropicToolChoice),
   thinking: optional(Thinking),
-  output_config: optional(z.object({ format: optional(Format) })),
+  output_config: optional(z.object({ format: optional(Format), effort: Effort })),
   /** Deprecated name of `output_config.format`. */
   output_format: optional(Format),
   /** Request-level breakpoint, after the last block. */

@@ -339,3 +339,12 @@ test('a forced call drops the format', () => {
   )
   expect(translate({ output_format, tools: [now] })).toHaveProperty('format')
 })
+
+test.each([
+  [{ thinking: { type: 'adaptive' }, output_config: { effort: 'high' } }, { reasoning_effort: 'high' }],
+  [{ thinking: { type: 'adaptive' }, output_config: { effort: 'from a newer client' } }, undefined],
+  [{ thinking: { type: 'disabled' }, output_config: { effort: 'high' } }, undefined],
+  [{ output_config: { effort: 'high' } }, undefined],
+])('the effort of %j is that of the reasoning, while there is some', (fields, templateOptions) => {
+  expect(chat(fields).templateOptions).toEqual(templateOptions)
+})

@@ -30,6 +30,7 @@ export function toPrompt(
   body: schema.CountTokensRequest,
 ): Pick<GenerateRequest, 'model' | 'reasoning'> & { readonly input: ChatInput } {
   const { model, system, messages, cache_control, thinking: { type: thinking = 'disabled' } = {} } = body
+  const effort = thinking === 'disabled' ? undefined : body.output_config?.effort
   const systemBlocks = blocks.blocksOf(system).filter((block) => !isBilling(block))
   const turns = [
     { role: 'system', content: systemBlocks.map(toPart).filter((part) => !isEmpty(part)) },
@@ -40,7 +41,11 @@ export function toPrompt(
   const markedInput = cache_control && !isMarked ? withBreakpoint(input, cache_control) : input
   return {
     model,
-    input: { ...markedInput, messages: mergeTurns(markedInput.messages) },
+    input: {
+      ...markedInput,
+      messages: mergeTurns(markedInput.messages),
+      ...(effort && { templateOptions: { reasoning_effort: effort } }),
+    },
     reasoning: thinking === 'disabled' ? false : thinking === 'enabled' ? true : 'auto',
   }
 }

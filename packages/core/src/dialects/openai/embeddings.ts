@@ -7,9 +7,10 @@ import type { ModelHandler } from '../dialect.ts'
 import { integerFrom, optional, unsupportedUnless } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
+import { otherEmbeddingFields } from './extensions/other-fields.ts'
 import { textsOrTokens } from './schema.ts'
 
-const EmbeddingRequest = z.object({
+export const EmbeddingRequest = z.object({
   model: z.string().min(1).max(limits.modelLength),
   input: textsOrTokens(z.string().min(1, 'expected a text that is not empty.')),
   dimensions: optional(integerFrom(1)),
@@ -17,6 +18,7 @@ const EmbeddingRequest = z.object({
   encoding_format: optional(z.enum(['float', 'base64'])),
   // Field of other local servers. The engine returns one vector per text.
   pooling: unsupportedUnless(z.string(), "Another pooling than the model's own", () => false),
+  ...otherEmbeddingFields,
   user: optional(z.string()),
 })
 

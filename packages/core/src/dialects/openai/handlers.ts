@@ -39,9 +39,11 @@ export const completions: ModelHandler = async (call) => {
   return withFieldNames(mapperOf(body), (call) => completeTexts(body, call))(call)
 }
 
+const limitFields = ['n_predict', 'max_completion_tokens', 'max_tokens'] as const
+
 const mapperOf = (body: CompletionRequest | ChatCompletionRequest) =>
   createBodyFieldMapper({
-    limit: 'max_completion_tokens' in body ? 'max_completion_tokens' : 'max_tokens',
+    limit: limitFields.find((field) => (body as Partial<ChatCompletionRequest>)[field] !== undefined),
     constraint: findConstraint({ ...body, format: body.response_format }, completionFormatNames),
   })
 

@@ -74,7 +74,7 @@ test.each([
 })
 
 test('unknown fields are ignored', () => {
-  expect(read({ ...minimal, mirostat: 2, keep_alive: '5m' })).toEqual(minimal)
+  expect(read({ ...minimal, mirostat_tau: 2, keep_alive: '5m' })).toEqual(minimal)
 })
 
 test.each([

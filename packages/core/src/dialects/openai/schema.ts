@@ -10,6 +10,7 @@ import { integerFrom, isEmpty, optional, StopSequence, unsupportedUnless } from 
 import { list } from '../parse.ts'
 import { maxChoices } from './choices.ts'
 import { constraintFields } from './extensions/constraint-fields.ts'
+import { otherChatFields, otherFields, otherTextFields, reasoningFields } from './extensions/other-fields.ts'
 import { promptEndFields } from './extensions/prompt-end.ts'
 import { localServerFields } from './extensions/sampling-fields.ts'
 import { ResponseFormat } from './formats.ts'
@@ -60,9 +61,12 @@ export const generationFields = {
   // Extensions of other local servers.
   top_k: optional(integerFrom(0, limits.int32)),
   min_p: optional(z.number().min(0).max(1)),
+  // The name of `max_tokens` in llama.cpp's server, where it takes precedence. -1 means no limit.
+  n_predict: optional(integerFrom(-1)),
   ...localServerFields,
   ...constraintFields,
   ...progressFields,
+  ...otherFields,
 
   /** Predecessor of `safety_identifier`, which takes precedence. */
   user: optional(z.string()),
@@ -78,6 +82,8 @@ export const ChatCompletionRequest = z
     ...generationFields,
     ...toolFields,
     ...promptEndFields,
+    ...otherChatFields,
+    ...reasoningFields,
     messages: Messages,
     n: optional(integerFrom(1, maxChoices)),
     max_completion_tokens: optional(tokenCount),
@@ -160,6 +166,7 @@ const Prompts = z.preprocess(
 export const CompletionRequest = z
   .object({
     ...generationFields,
+    ...otherTextFields,
     prompt: Prompts,
     // -1 means "no limit", as in chat completions.
     max_tokens: optional(integerFrom(-1)),

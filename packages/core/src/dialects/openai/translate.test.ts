@@ -164,3 +164,21 @@ test('each prompt of a completion becomes a separate request with the same optio
   expect(first).toMatchObject({ defaultMaxTokens: 16, sampling: { seed: 7 } })
   expect(others).toEqual([])
 })
+
+test.each([
+  [{ n_predict: 5 }, 5],
+  [{ n_predict: 5, max_tokens: 9 }, 5],
+  [{ n_predict: -1, max_tokens: 9 }, undefined],
+  [{ n_predict: null, max_tokens: 9 }, 9],
+])('%j limits the output as n_predict does', (fields, maxTokens) => {
+  expect(translate(fields).maxTokens).toBe(maxTokens)
+})
+
+test.each([
+  [{ enable_thinking: false }, false],
+  [{ enable_thinking: true }, true],
+  [{ enable_thinking: true, chat_template_kwargs: { enable_thinking: false } }, false],
+  [{ enable_thinking: true, reasoning_effort: 'none' }, false],
+])('%j turns reasoning on or off', (fields, reasoning) => {
+  expect(translate(fields).reasoning).toBe(reasoning)
+})

@@ -26,7 +26,7 @@ const defaultMaxTokens = 16
 
 /** Throws the errors of `toMessages`, `toPromptEnd` and `toTools`. */
 export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest {
-  const maxTokens = body.max_completion_tokens ?? body.max_tokens
+  const maxTokens = toLimit(body, body.max_completion_tokens ?? body.max_tokens)
   const messages = toMessages(body.messages)
   const tools = toTools(body)
   const format = toFormat(
@@ -54,7 +54,8 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
  * Translates each prompt to requests, one for each answer. Throws `invalid_request` for fields that cannot be combined.
  */
 export function toTextRequests(body: CompletionRequest): readonly GenerateRequest[] {
-  const { max_tokens: maxTokens, logprobs } = body
+  const { max_tokens, logprobs } = body
+  const maxTokens = body.n_predict ?? max_tokens
   const promptLogprobs = body.echo && logprobs !== undefined
   if (promptLogprobs && body.suffix)
     throw invalidRequest("'echo' and 'logprobs' together with a 'suffix' are not supported.", {
@@ -102,21 +103,31 @@ export function toCommon(
   }
 }
 
+/** Returns the limit of output tokens, if there is one. */
+export const toLimit = (
+  { n_predict: other }: GenerationFields,
+  own: number | undefined,
+): number | undefined => (other === undefined ? own : other >= 0 ? other : undefined)
+
 /** Returns the id of the client's end user. */
 export const endUserOf = ({
   user,
   safety_identifier,
 }: Pick<GenerationFields, 'user' | 'safety_identifier'>): string | undefined => safety_identifier || user
 
-type ReasoningFields = Pick<ChatCompletionRequest, 'reasoning_effort' | 'chat_template_kwargs'>
+type ReasoningFields = Pick<
+  ChatCompletionRequest,
+  'reasoning_effort' | 'chat_template_kwargs' | 'enable_thinking'
+>
 
 /** Whether the model reasons. Without a setting, the model decides (`auto`). */
 export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
+  enable_thinking: requested,
 }: ReasoningFields): NonNullable<GenerateRequest['reasoning']> {
   if (effort) return effort !== 'none'
-  const isEnabled = variables?.enable_thinking
+  const isEnabled = variables?.enable_thinking ?? requested
   return typeof isEnabled === 'boolean' ? isEnabled : 'auto'
 }
 

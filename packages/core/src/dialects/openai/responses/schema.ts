@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { limits } from '../../../engine/request-limits.ts'
 import { integerFrom, JsonObject, optional, unsupportedUnless } from '../../fields.ts'
 import { list } from '../../parse.ts'
+import { otherChatFields, reasoningFields } from '../extensions/other-fields.ts'
 import { promptEndFields } from '../extensions/prompt-end.ts'
 import { formatError, JsonSchema, textFormats } from '../formats.ts'
 import { Effort, generationFields } from '../schema.ts'
@@ -50,6 +51,8 @@ export const ResponsesRequest = z
     ...generationFields,
     ...toolFields,
     ...promptEndFields,
+    ...otherChatFields,
+    ...reasoningFields,
     n: unsupportedUnless(integerFrom(1), 'More than one choice', (value) => value === 1),
     input: optional(Input),
     instructions: optional(z.string()),

@@ -2,7 +2,7 @@
 import type { GenerateRequest } from '../../../engine/request.ts'
 import { toPromptEnd } from '../extensions/prompt-end.ts'
 import { type FormatNames, toFormat } from '../formats.ts'
-import { toCommon, toReasoning, toTemplateOptions } from '../translate.ts'
+import { toCommon, toLimit, toReasoning, toTemplateOptions } from '../translate.ts'
 import { toMessages } from './items.ts'
 import type { RequestItems } from './request-items.ts'
 import { type ResponsesRequest, wantsLogprobs } from './schema.ts'
@@ -13,10 +13,11 @@ export const responseFormatNames: FormatNames = { format: 'text.format', schema:
 /** Throws the errors of `toMessages`, `toPromptEnd` and `toTools`. */
 export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): GenerateRequest {
   const { instructions, generate } = body
-  const maxTokens = generate === false ? 1 : body.max_output_tokens
+  const maxTokens = generate === false ? 1 : toLimit(body, body.max_output_tokens)
   const thinking = {
     reasoning_effort: body.reasoning?.effort,
     chat_template_kwargs: body.chat_template_kwargs,
+    enable_thinking: body.enable_thinking,
   }
   const tools = toTools(body)
   const format = toFormat({ ...body, format: body.text?.format }, responseFormatNames, tools.toolChoice?.mode)
