@@ -74,6 +74,13 @@ export const prompts = {
     }
     const text = await post(url, '/detokenize', { tokens })
 
+    const pieces = await post(url, '/tokenize', { content: 'Hé 🍂', with_pieces: true })
+    const none = await post(url, '/tokenize', { content: '', with_pieces: true })
+
+    expect(await pieces.json()).toEqual({
+      tokens: tokens.map((id) => ({ id, piece: String.fromCodePoint(id) })),
+    })
+    expect(await none.json()).toEqual({ tokens: [] })
     expect(tokens.every(Number.isInteger)).toBe(true)
     expect(await text.json()).toEqual({ content: 'Hé 🍂' })
   },
@@ -90,9 +97,9 @@ export const prompts = {
       param: 'content',
       code: 'invalid_type',
     })
-    await expectError(await post(url, '/tokenize', { content: 'a', with_pieces: true }), 400, {
+    await expectError(await post(url, '/tokenize', { content: 'a', with_pieces: 1 }), 400, {
       param: 'with_pieces',
-      code: 'unsupported_parameter',
+      code: 'invalid_type',
     })
   },
 

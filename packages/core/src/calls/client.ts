@@ -4,7 +4,7 @@ import type { BatchActions } from '../batches/batch-actions.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../engine/tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
 import { createModelFilter } from '../models/model-filter.ts'
 import { type ResolvedModel, resolveAllowed } from '../models/model-resolver.ts'
@@ -72,6 +72,8 @@ export interface LlmClient {
 
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
+  /** Counts as `detokenize`. Rejects with an `LlmError` `invalid_request` for an engine that has no pieces. */
+  tokenPieces(request: DetokenizeRequest, options?: ClientUnaryOptions): Promise<readonly TokenPiece[]>
   /** The stored responses of the caller's tenant. Undefined if the app stores none. */
   readonly responses: TenantResponses | undefined
   /**
@@ -216,6 +218,10 @@ export class CallerClient implements RouteClient {
     return this.#runForValue('detokenize', request, options, (engine) => engine.detokenize)
   }
 
+  tokenPieces(request: DetokenizeRequest, options?: ClientUnaryOptions): Promise<readonly TokenPiece[]> {
+    return this.#runForValue('detokenize', request, options, (engine) => engine.tokenPieces ?? rejectPieces)
+  }
+
   load(
     model: string,
     { signal, background, endUser, ...load }: LoadOptions & ClientUnaryOptions = {},
@@ -358,4 +364,11 @@ class LimitLog {
       resetMs: Math.max(0, Math.ceil(status.resetMs - (performance.now() - at))),
     }))
   }
+}
+
+const rejectPieces = async (): Promise<never> => {
+  throw invalidRequest('This engine does not report the text of each token.', {
+    param: 'with_pieces',
+    issue: 'unsupported',
+  })
 }

@@ -5,7 +5,7 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddi
 import type { GenerateEvent } from './events.ts'
 import type { ModelSettings } from './model-settings.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
 export interface Engine {
   /**
@@ -41,6 +41,11 @@ export interface Engine {
   tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]>
   /** Turns token ids into text, special tokens included. Rejects like `countTokens`. */
   detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string>
+  /**
+   * Returns the text of each token, special tokens included. Rejects like `countTokens`. An engine without this method
+   * rejects requests for pieces.
+   */
+  tokenPieces?(request: DetokenizeRequest, call: EngineCall): Promise<readonly TokenPiece[]>
   /** Resolves when the model is loaded. Rejects like `countTokens`. */
   load(model: string, options: LoadOptions, call: EngineCall): Promise<void>
   /** Unloads a model after its running calls have ended. Does nothing when the model is not loaded. */

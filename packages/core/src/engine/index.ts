@@ -38,4 +38,4 @@ export type {
   ToolChoice,
 } from './request.ts'
 export { toTemplateMessages } from './request-input.ts'
-export type { DetokenizeRequest, TokenizeRequest } from './tokens.ts'
+export type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'

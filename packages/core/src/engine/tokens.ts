@@ -17,3 +17,6 @@ export interface DetokenizeRequest {
   readonly tokens: readonly number[]
   readonly load?: LoadOptions
 }
+
+/** Text of a token alone, or its bytes if they are a part of a character. */
+export type TokenPiece = string | readonly number[]

@@ -106,6 +106,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     }),
     tokenize: async ({ text }) => toTokens(text),
     detokenize: async ({ tokens }) => toText(tokens),
+    tokenPieces: async ({ tokens }) => tokens.map((token) => toText([token])),
     load: async (model, { contextSize, defaultContextSize }, { requestedContextSize = 0 }) => {
       markLoaded(model, contextSize ?? defaultContextSize)
       if (requestedContextSize > (models.get(model) ?? 0)) throw contextDenied(requestedContextSize)

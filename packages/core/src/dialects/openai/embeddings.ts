@@ -16,7 +16,9 @@ export const EmbeddingRequest = z.object({
   dimensions: optional(integerFrom(1)),
   // OpenAI's clients ask for base64 by default.
   encoding_format: optional(z.enum(['float', 'base64'])),
-  // Field of other local servers. The engine returns one vector per text.
+  // Field of other local servers. `none` would return a vector for each token. node-llama-cpp returns one vector for each
+  // evaluation, that of the last output or of the whole text (`AddonContext::GetEmbedding`), and only the model file
+  // chooses the pooling.
   pooling: unsupportedUnless(z.string(), "Another pooling than the model's own", () => false),
   ...otherEmbeddingFields,
   user: optional(z.string()),

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { areTokens, limits } from '../../engine/request-limits.ts'
 import { json } from '../../http/respond.ts'
 import type { ModelHandler } from '../dialect.ts'
-import { optional, unsupportedUnless } from '../fields.ts'
+import { optional } from '../fields.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
 import { ChatCompletionRequest } from './schema.ts'
@@ -20,7 +20,7 @@ const TokenizeBody = z.object({
   content: z.string(),
   add_special: optional(z.boolean()),
   parse_special: optional(z.boolean()),
-  with_pieces: unsupportedUnless(z.boolean(), 'The text of each token', (value) => !value),
+  with_pieces: optional(z.boolean()),
 })
 
 const DetokenizeBody = z.object({
@@ -33,7 +33,10 @@ export const tokenize: ModelHandler = async ({ request, llm }) => {
   const { model, content, ...body } = parse(TokenizeBody, await request.json(), formatIssue)
   const { add_special: addSpecial = false, parse_special: parseSpecial = true } = body
   const { signal } = request
-  return json({ tokens: await llm.tokenize({ model, text: content, addSpecial, parseSpecial }, { signal }) })
+  const tokens = await llm.tokenize({ model, text: content, addSpecial, parseSpecial }, { signal })
+  if (!body.with_pieces || tokens.length === 0) return json({ tokens })
+  const pieces = await llm.tokenPieces({ model, tokens }, { signal })
+  return json({ tokens: tokens.map((id, index) => ({ id, piece: pieces[index] })) })
 }
 
 /** `POST /detokenize` */

@@ -9,7 +9,7 @@ import type { GenerateEvent } from '../events.ts'
 import type { FindModelSettings, ModelSettings } from '../model-settings.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { measureTextLength } from '../request-input.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
 import { CountedInputs } from './counted-inputs.ts'
 import { withoutTruncation } from './denied-context.ts'
 import { weightsKeyOf } from './identity.ts'
@@ -156,6 +156,13 @@ export class LocalEngine implements Engine {
     const checked = parseDetokenizeRequest(request)
     const { results } = await this.#request('detokenize', checked, checked.tokens.length, call, toText)
     return results.join('')
+  }
+
+  async tokenPieces(request: DetokenizeRequest, call: EngineCall): Promise<readonly TokenPiece[]> {
+    const checked = parseDetokenizeRequest(request)
+    const toPieces = (pieces: CallResult): readonly TokenPiece[] => pieces as readonly TokenPiece[]
+    const { results } = await this.#request('pieces', checked, checked.tokens.length, call, toPieces)
+    return results.flatMap((pieces) => pieces)
   }
 
   async load(model: string, load: LoadOptions, call: EngineCall): Promise<void> {

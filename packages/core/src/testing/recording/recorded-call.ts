@@ -8,6 +8,7 @@ export const engineMethods = [
   'rerank',
   'tokenize',
   'detokenize',
+  'tokenPieces',
   'load',
   'unload',
 ] as const

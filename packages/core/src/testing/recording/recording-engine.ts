@@ -4,7 +4,7 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../eng
 import type { Engine, EngineCall, LoadedModel } from '../../engine/engine.ts'
 import type { GenerateEvent } from '../../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../../engine/request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../../engine/tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../../engine/tokens.ts'
 import { LlmError, type LlmErrorCode } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import { checkKeys, describeValue } from '../../options/check.ts'
@@ -126,6 +126,14 @@ class Recorder implements RecordingEngine {
 
   detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
     return this.#run('detokenize', request, call, (engine) => engine.detokenize(request, call))
+  }
+
+  tokenPieces(request: DetokenizeRequest, call: EngineCall): Promise<readonly TokenPiece[]> {
+    return this.#run('tokenPieces', request, call, (engine) => {
+      if (!engine.tokenPieces)
+        throw new LlmError('invalid_request', 'This engine does not report the text of each token.')
+      return engine.tokenPieces(request, call)
+    })
   }
 
   async load(model: string, load: LoadOptions, call: EngineCall): Promise<void> {

@@ -14,6 +14,7 @@ const CallType = z.enum([
   'rerank',
   'tokenize',
   'detokenize',
+  'pieces',
   'forget',
 ])
 /** The call `forget` deletes the KV states of its tenant. Its result is their number. */
@@ -71,8 +72,14 @@ const VectorResult = z.object({
 })
 export type VectorResult = z.output<typeof VectorResult>
 
-/** The result of a call, or a piece of it: a token count, a text, token ids or a vector. */
-const CallResult = z.union([z.number(), z.string(), tokenIds, VectorResult])
+/** The result of a call, or a piece of it: a token count, a text, token ids, texts and bytes of tokens, or a vector. */
+const CallResult = z.union([
+  z.number(),
+  z.string(),
+  tokenIds,
+  z.array(z.union([z.string(), z.array(z.int()).readonly()])).readonly(),
+  VectorResult,
+])
 export type CallResult = z.output<typeof CallResult>
 
 const Footprint = z.object({

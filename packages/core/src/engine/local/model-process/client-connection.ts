@@ -16,7 +16,7 @@ import type { RuntimeModel } from './model.ts'
 import { countCachedTokens } from './prompt/breakpoints.ts'
 import { CountedPrompts } from './prompt/counted-prompts.ts'
 import { countTokens, renderPrompt } from './prompt/prompt.ts'
-import { detokenize, tokenize } from './prompt/tokenize-requests.ts'
+import { detokenize, tokenize, tokenPieces } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
 import { runRequest } from './run-request.ts'
 import { CpuBudget, type TenantCpu } from './workers/cpu-budget.ts'
@@ -66,6 +66,7 @@ const handlers: Readonly<
   rerank: async (request, context, emit) => rerank(parseRerankRequest(request), context, emit),
   tokenize: async (request, context, emit) => tokenize(parseTokenizeRequest(request), context, emit),
   detokenize: async (request, context, emit) => detokenize(parseDetokenizeRequest(request), context, emit),
+  pieces: async (request, context, emit) => tokenPieces(parseDetokenizeRequest(request), context, emit),
   forget: async (_, { model, tenant }, emit) => emit(await model.runner.deleteStates(tenant)),
 }
 

@@ -1,9 +1,11 @@
 /** Serves tokenize and detokenize requests. They need the vocabulary only, not the weights. */
+import { isUtf8 } from 'node:buffer'
 import { setImmediate } from 'node:timers/promises'
 import type { Token } from 'node-llama-cpp'
-import type { DetokenizeRequest, TokenizeRequest } from '../../../tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../../../tokens.ts'
 import type { CallResult } from '../../ipc/messages.ts'
 import { Detokenizer } from '../decoding/detokenize.ts'
+import { tokenText } from '../decoding/token-text.ts'
 import type { RuntimeModel } from '../model.ts'
 import type { RunContext } from '../run-context.ts'
 import { checkTokenIds } from './prompt.ts'
@@ -42,6 +44,25 @@ export async function detokenize(
     await setImmediate()
   }
   emit(detokenizer.flush('shown'))
+}
+
+/** Stops without an error when the signal aborts. */
+export async function tokenPieces(
+  { tokens }: DetokenizeRequest,
+  { model, progress, signal }: RunContext,
+  emit: (result: CallResult) => void,
+): Promise<void> {
+  const all = checkTokenIds(tokens, model, 'tokens')
+  for (let start = 0; start < all.length && !signal.aborted; start += tokensPerSlice) {
+    emit(all.slice(start, start + tokensPerSlice).map((token) => toPiece(token, model)))
+    progress.steps++
+    await setImmediate()
+  }
+}
+
+function toPiece(token: Token, model: RuntimeModel): TokenPiece {
+  const { text, bytes } = tokenText(token, model)
+  return isUtf8(Uint8Array.from(bytes)) ? text : bytes
 }
 
 /** Adds the tokens that every text of this model begins and ends with, unless the text has them already. */
