@@ -7,13 +7,19 @@ import { toNodeHandler } from '@modelmount/core/http'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { MessagesRequest } from '../../packages/core/src/dialects/anthropic/schema.ts'
-import { ChatRequest, OllamaGenerateRequest } from '../../packages/core/src/dialects/ollama/schema.ts'
+import {
+  ChatRequest,
+  EmbedRequest,
+  OllamaGenerateRequest,
+} from '../../packages/core/src/dialects/ollama/schema.ts'
 import { EmbeddingRequest } from '../../packages/core/src/dialects/openai/embeddings.ts'
+import { RerankBody } from '../../packages/core/src/dialects/openai/rerank.ts'
 import { ResponsesRequest } from '../../packages/core/src/dialects/openai/responses/schema.ts'
 import { ChatCompletionRequest, CompletionRequest } from '../../packages/core/src/dialects/openai/schema.ts'
 import { ModelParameters } from '../../packages/core/src/models/modelfile/parameters.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
+import { withSources } from '../templates/release.mjs'
 import { type Field, type Fields, routes } from './fields.ts'
 import { pageOf } from './page.ts'
 
@@ -87,6 +93,11 @@ const known: Readonly<
     types: interfaceFields(`${openaiTypes}/embeddings.d.ts`, 'EmbeddingCreateParams'),
     body: { input: 'Hi' },
   },
+  'POST /v1/rerank': {
+    schema: RerankBody,
+    types: [],
+    body: { query: 'river', documents: ['a river', 'stars'] },
+  },
   'POST /v1/messages': {
     schema: MessagesRequest,
     types: [
@@ -104,6 +115,11 @@ const known: Readonly<
     schema: OllamaGenerateRequest,
     types: interfaceFields('ollama/src/interfaces.ts', 'GenerateRequest'),
     body: { prompt: 'Hi', stream: false },
+  },
+  'POST /api/embed': {
+    schema: EmbedRequest,
+    types: interfaceFields('ollama/src/interfaces.ts', 'EmbedRequest'),
+    body: { input: 'Hi' },
   },
   'options of Ollama': {
     schema: ModelParameters,
@@ -140,7 +156,6 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])('the fields of %s'
   test('are all in the table: those of the SDK, and those of the schema', () => {
     const missing = [...types, ...fieldsOf(schema)].filter((name) => !Object.hasOwn(fields, name))
 
-    expect(types.length).toBeGreaterThan(4)
     expect(missing).toEqual([])
   })
 
@@ -182,6 +197,23 @@ describe.each(Object.keys(routes) as (keyof typeof routes)[])('the fields of %s'
       2,
     )
   })
+})
+
+test('the types of the SDKs have been read', () => {
+  const counts = Object.values(known).map(({ types }) => types.length)
+
+  expect(counts.filter((count) => count === 0)).toHaveLength(1)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(150)
+})
+
+test("the fields of llama.cpp's server, of the release in node-llama-cpp, are all in the table", () => {
+  const file = 'tools/server/server-schema.cpp'
+  const source = withSources([file], (folder) => readFileSync(join(folder, file), 'utf8'))
+  const names = [...source.matchAll(/new field_\w+\("([\w.]+)"/g)].map(([, name]) => name as string)
+  const listed = { ...routes['POST /v1/chat/completions'], ...routes['POST /v1/completions'] }
+
+  expect(names.length).toBeGreaterThan(60)
+  expect(names.filter((name) => !Object.hasOwn(listed, name))).toEqual([])
 })
 
 test('the page shows the table', async () => {

@@ -80,13 +80,10 @@ const local: Fields = {
     'priority',
   ),
   ...ignoredAs(speed, 'speculative.n_max', 'speculative.n_min', 'speculative.p_min', 'kv_transfer_params'),
-  ...ignoredAs(
-    internal,
-    'chat_format',
-    'chat_parser',
-    'guided_decoding_backend',
-    'stream_options.include_obfuscation',
-  ),
+  ...ignoredAs(internal, 'chat_format', 'chat_parser', 'guided_decoding_backend'),
+  ...ignoredAs(speed, 'speculative.type', 'speculative.ngram_size_n', 'speculative.ngram_size_m'),
+  ...ignoredAs(speed, 'speculative.ngram_min_hits'),
+  include_usage: ignored('It is a field of `stream_options`, where it is taken.', true),
   ...ignoredAs(label, 'request_id', 'verbose'),
   ...ignoredAs('The context is never shifted: an answer ends when it is full.', 'n_keep', 'n_discard'),
   t_max_prompt_ms: ignored('The other server does not implement it either.'),
@@ -175,6 +172,16 @@ const embeddings: Fields = {
   ...ignoredAs(label, 'request_id'),
 }
 
+const rerank: Fields = {
+  ...taken('model', 'query', 'documents', 'top_n', 'return_documents', 'texts', 'return_text'),
+  max_tokens_per_doc: refused(10),
+  truncate_prompt_tokens: refused(10),
+  truncate: refused(true),
+  raw_scores: refused(true),
+  instruction: refused('Find birds.'),
+  ...ignoredAs(speed, 'priority'),
+}
+
 const hosted = 'It concerns the accounts, regions and prices of the hosted API.'
 const messages: Fields = {
   ...taken(
@@ -240,6 +247,7 @@ const ollamaGenerate: Fields = {
   images: refused(['aGk=']),
   ...ignoredAs('It belongs to models that make images.', 'width', 'height', 'steps'),
 }
+const ollamaEmbed: Fields = taken('model', 'input', 'truncate', 'dimensions', 'options', 'keep_alive')
 const noEffect = 'Ollama has removed it, and ignores it, too.'
 const ollamaOptions: Fields = {
   ...taken('temperature', 'top_k', 'top_p', 'min_p', 'seed', 'repeat_penalty', 'repeat_last_n', 'stop'),
@@ -271,8 +279,10 @@ export const routes = {
   'POST /v1/completions': completions,
   'POST /v1/responses': responses,
   'POST /v1/embeddings': embeddings,
+  'POST /v1/rerank': rerank,
   'POST /v1/messages': messages,
   'POST /api/chat': ollamaChat,
   'POST /api/generate': ollamaGenerate,
+  'POST /api/embed': ollamaEmbed,
   'options of Ollama': ollamaOptions,
 } as const satisfies Readonly<Record<string, Fields>>

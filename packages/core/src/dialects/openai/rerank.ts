@@ -7,6 +7,7 @@ import type { ModelHandler } from '../dialect.ts'
 import { createFieldMapper, integerFrom, optional } from '../fields.ts'
 import { list, parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
+import { otherRerankFields } from './extensions/other-fields.ts'
 import { mapErrorField } from './field-names.ts'
 
 const Text = z.string().min(1, 'expected a text that is not empty.')
@@ -14,7 +15,7 @@ const Document = z.union([Text, z.object({ text: Text }).transform(({ text }) =>
   error: 'expected a text, or an object with a text.',
 })
 
-const RerankBody = z
+export const RerankBody = z
   .object({
     model: z.string().min(1).max(limits.modelLength),
     query: Text,
@@ -24,6 +25,7 @@ const RerankBody = z
     // Fields of the other API of this name, of text-embeddings-inference. Its response is a list.
     texts: optional(list(Text, { min: 1, max: limits.inputs })),
     return_text: optional(z.boolean()),
+    ...otherRerankFields,
   })
   .refine(({ documents, texts }) => documents || texts, {
     path: ['documents'],

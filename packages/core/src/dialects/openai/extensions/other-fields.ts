@@ -92,6 +92,15 @@ export const otherEmbeddingFields = {
   add_special_tokens: notFalse('An input without special tokens'),
 }
 
+/** Fields of requests that rank documents. Shape: Cohere's API, vLLM, and text-embeddings-inference. */
+export const otherRerankFields = {
+  max_tokens_per_doc: only(z.number(), 'Truncating documents to a number of tokens'),
+  truncate_prompt_tokens: only(z.number(), 'Truncating documents to a number of tokens'),
+  truncate: notTrue('Truncating documents'),
+  raw_scores: notTrue('Scores without bounds'),
+  instruction: only(z.string(), 'An instruction', (text) => text === ''),
+}
+
 /** Where reasoning goes. Other servers turn it on and off with `enable_thinking`, too. */
 export const reasoningFields = {
   enable_thinking: optional(z.boolean()),
