@@ -21,6 +21,8 @@ beforeAll(async () => {
   await copyFile(encoderModel, join(folder, 'encoder.gguf'))
   await copyFile(noiseModel, join(folder, 'noise.gguf'))
   await writeFile(join(folder, 'ranker.gguf'), rankingModel())
+  const flags = { 'tokenizer.ggml.add_eos_token': true, 'tokenizer.ggml.add_sep_token': false }
+  await writeFile(join(folder, 'ended-ranker.gguf'), rankingModel(0, flags))
   await writeFile(join(folder, 'gap.gguf'), gapModel())
   llm = await createLlm({
     models: folder,
@@ -297,6 +299,17 @@ describe('reranking', () => {
     expect(scores[1]).not.toBe(scores[0])
     expect(scores[1]).toBe(alone.scores[0])
     expect(inputTokens).toBeGreaterThan(3 * 6)
+  })
+
+  test('a query and a document have the special tokens between and after them that the model file asks for', async () => {
+    const [query, documents] = ['Who ran?', ['A fox ran.']]
+    const texts = await Promise.all([query, ...documents].map((text) => llm.tokenize({ model, text })))
+    const length = texts.flat().length
+
+    // The file without flags has a separator, as for llama.cpp's server.
+    expect(await rerank(query, documents)).toMatchObject({ inputTokens: 1 + length + 1 })
+    const ended = await rerank(query, documents, { model: 'ended-ranker' })
+    expect(ended.inputTokens).toBe(1 + length + 2)
   })
 
   test('rejects a document that is too long with its index, or truncates it', async () => {

@@ -1,15 +1,19 @@
 /** Builds models of kinds that have no file in `test/models`, from the models that have one. */
 import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
-import { f32, u32 } from './gguf.ts'
+import { f32, u8, u32 } from './gguf.ts'
 import { fileOf, type Parts, partsOf } from './gguf-parts.ts'
 import { encoderModel } from './models.ts'
 
-const countType = 4
+const [countType, flagType] = [4, 7]
 const alignment = 32
 
-/** The embedding model with a random classification head. The result is a reranking model. */
-export function rankingModel(): Buffer {
+/**
+ * The embedding model with a random classification head. The result is a reranking model.
+ * @param seed selects the weights of the head, and so the order of documents
+ * @param flags metadata about special tokens
+ */
+export function rankingModel(seed = 0, flags: Readonly<Record<string, boolean>> = {}): Buffer {
   const parts = partsOf(readFileSync(encoderModel))
   const headed = [
     ['cls.weight', 64n, 64n],
@@ -17,12 +21,12 @@ export function rankingModel(): Buffer {
     ['cls.output.weight', 64n, 1n],
     ['cls.output.bias', 1n],
   ] as const
-  return fileOf(
-    withCounts(
-      headed.reduce((made, [name, ...shape]) => withNoise(made, name, shape), parts),
-      { 'bert.pooling_type': 4 },
-    ),
+  const made = withCounts(
+    headed.reduce((made, [name, ...shape]) => withNoise(made, name, shape, seed), parts),
+    { 'bert.pooling_type': 4 },
   )
+  const added = Object.entries(flags).map(([key, value]) => [key, [flagType, u8(Number(value))]] as const)
+  return fileOf({ ...made, entries: new Map([...made.entries, ...added]) })
 }
 
 /** Token ids for infill. The ids are arbitrary, because the built-in model was not trained for infill. */
@@ -47,9 +51,9 @@ function withCounts(parts: Parts, counts: Readonly<Record<string, number>>): Par
 }
 
 /** Adds a tensor of 32-bit floats with fixed values. */
-function withNoise(parts: Parts, name: string, shape: readonly bigint[]): Parts {
+function withNoise(parts: Parts, name: string, shape: readonly bigint[], seed: number): Parts {
   const length = Number(shape.reduce((product, size) => product * size, 1n))
-  const values = Array.from({ length }, (_, index) => f32(Math.sin(index * 12.9898 + name.length) / 4))
+  const values = Array.from({ length }, (_, index) => f32(Math.sin(index * 12.9898 + name.length + seed) / 4))
   const offset = Math.ceil(parts.weights.length / alignment) * alignment
   const gap = Buffer.alloc(offset - parts.weights.length)
   return {

@@ -8,6 +8,7 @@ import type {
   LlamaEmbeddingContext,
   LlamaGrammarEvaluationState,
   LlamaModel,
+  LlamaRankingContext,
   Token,
   TokenBias,
 } from 'node-llama-cpp'
@@ -127,6 +128,15 @@ export function encoderOf(context: LlamaEmbeddingContext): AddonEncoder | undefi
     'removeTokenCellsFromSequence',
     'getEmbedding',
   ])
+}
+
+/** Scores a joined query and document, from 0 to 1. */
+type RankTokens = (input: readonly Token[]) => Promise<number>
+
+/** Internals for reranking. The public API joins the query and the document itself. */
+export function rankerOf(context: LlamaRankingContext): RankTokens | undefined {
+  const ranker = withMethods<{ _evaluateRankingForInput: RankTokens }>(context, ['_evaluateRankingForInput'])
+  return ranker && ((input) => ranker._evaluateRankingForInput(input))
 }
 
 export function rendererOf(llama: Llama): (new (source: string) => AddonRenderer) | undefined {

@@ -1,7 +1,7 @@
 /** Contexts for embedding and reranking. Each context runs one thread and evaluates one text at a time. */
 import type { LlamaModel, Token } from 'node-llama-cpp'
 import type { EvaluateTexts, PoolingContexts } from '../pooling.ts'
-import { encoderOf } from './addon.ts'
+import { encoderOf, rankerOf } from './addon.ts'
 import { ContextPool } from './context-pool.ts'
 
 interface OpenedContext {
@@ -69,9 +69,42 @@ async function openEncoder(
 
 async function openRanker(model: LlamaModel, contextSize: number): Promise<OpenedContext> {
   const context = await model.createRankingContext(optionsFor(contextSize))
+  const rank = rankerOf(context)
+  const join = rankingFormatOf(model)
+  if (!rank || !join)
+    return {
+      evaluate: async (query = [], document = []) => [await context.rank([...query], [...document])],
+      maxTokens: contextSize - 1,
+      lengthOf: (query, document) => context.calculateInputLength([...query], [...document]),
+    }
   return {
-    evaluate: async (query = [], document = []) => [await context.rank([...query], [...document])],
+    evaluate: async (query = [], document = []) => [await rank(join(query, document))],
     maxTokens: contextSize - 1,
-    lengthOf: (query, document) => context.calculateInputLength([...query], [...document]),
+    lengthOf: (query, document) => join(query, document).length,
   }
 }
+
+type RankingFormat = (query: readonly Token[], document: readonly Token[]) => readonly Token[]
+
+/**
+ * Joins a query and a document as llama.cpp's server does. node-llama-cpp inserts all tokens that the model has, also
+ * those that its file turns off, so BERT models would see two separators. Returns nothing for a model with a template,
+ * which decides itself.
+ */
+function rankingFormatOf({ tokens, vocabularyType, fileInfo }: LlamaModel): RankingFormat | undefined {
+  const { metadata } = fileInfo
+  if (metadata.tokenizer?.['chat_template.rerank'] !== undefined) return undefined
+  const { pre, ...ggml }: Readonly<Record<string, unknown>> = { ...metadata.tokenizer?.ggml }
+  // Defaults of llama.cpp.
+  const defaults = vocabularyType === 'wpm' || separatedVocabularies.includes(String(pre))
+  const separator = (ggml.add_sep_token ?? defaults) ? tokens.sep : null
+  const isEnded = tokens.shouldAppendEosToken || ggml.add_eos_token === true
+  const [begin, end, between] = [
+    tokens.shouldPrependBosToken ? tokens.bos : null,
+    isEnded ? (tokens.eos ?? tokens.sep) : null,
+    separator,
+  ].map((token) => (token === null ? [] : [token])) as [Token[], Token[], Token[]]
+  return (query, document) => [...begin, ...query, ...end, ...between, ...document, ...end]
+}
+
+const separatedVocabularies: readonly string[] = ['jina-v1-en', 'jina-v2-code', 'roberta-bpe']
