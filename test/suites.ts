@@ -188,6 +188,7 @@ interface LongSuite {
     | 'mounts'
     | 'packaging'
     | 'agents'
+    | 'peers'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -305,6 +306,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'packaging',
     tries: 'the packed packages on four versions of Node',
     sample: 'the oldest and the newest',
+  },
+  'test/peers/llama-server.test.ts': {
+    part: 'peers',
+    tries: "the tests of llama.cpp's server, with llama-server and with Modelmount",
   },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },

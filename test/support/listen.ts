@@ -1,4 +1,4 @@
-/** Starts Node's HTTP server on a free port of the loopback address. */
+/** Starts Node's HTTP server on the loopback address. */
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -10,9 +10,14 @@ export interface Listening {
   close(): Promise<void>
 }
 
-export async function listen(handler: RequestListener, options: ServerOptions = {}): Promise<Listening> {
+/** @param wanted the port, 0 for a free one */
+export async function listen(
+  handler: RequestListener,
+  options: ServerOptions = {},
+  wanted = 0,
+): Promise<Listening> {
   const server = createServer(options, handler)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(wanted, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,

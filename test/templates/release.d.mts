@@ -16,5 +16,6 @@ export declare const bosToken: string
 export declare const eosToken: string
 export declare const library: string
 export declare const requests: readonly RecordedRequest[]
+export declare function checkOut(directory: string, folders: readonly string[]): void
 export declare function withSources<T>(folders: readonly string[], use: (directory: string) => T): T
 export declare function readTemplates(sources: string): ReadonlyMap<string, string>

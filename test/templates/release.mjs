@@ -16,13 +16,18 @@ export const eosToken = '</s>'
 /** The folder of node-llama-cpp. */
 export const library = dirname(dirname(fileURLToPath(import.meta.resolve('node-llama-cpp'))))
 
-/** Checks out folders of llama.cpp's sources, which node-llama-cpp contains as a Git bundle. */
+/** Checks out folders of llama.cpp's sources, which node-llama-cpp contains as a Git bundle, in an empty directory. */
+export function checkOut(directory, folders) {
+  const git = (...args) => execFileSync('git', ['-C', directory, ...args], { stdio: 'pipe' })
+  git('clone', '--quiet', '--no-checkout', join(library, 'llama/gitRelease.bundle'), '.')
+  git('checkout', '--quiet', 'HEAD', '--', ...folders)
+}
+
+/** Checks out the folders in a temporary directory. */
 export function withSources(folders, use) {
   const directory = mkdtempSync(join(tmpdir(), 'llama-cpp-'))
-  const git = (...args) => execFileSync('git', ['-C', directory, ...args], { stdio: 'pipe' })
   try {
-    git('clone', '--quiet', '--no-checkout', join(library, 'llama/gitRelease.bundle'), '.')
-    git('checkout', '--quiet', 'HEAD', '--', ...folders)
+    checkOut(directory, folders)
     return use(directory)
   } finally {
     rmSync(directory, { recursive: true, force: true })
