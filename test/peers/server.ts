@@ -1,4 +1,5 @@
 /** Starts Modelmount with the flags of llama-server. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer, type Socket } from 'node:net'
@@ -42,9 +43,7 @@ async function runServer(socket: Socket, sources: string): Promise<void> {
   const disconnected = new Promise((resolve) => socket.once('close', resolve))
   // A killed process resets its connection.
   socket.on('error', () => {})
-  const lines = createInterface(socket)
-  const [line] =
-    (await new Promise<[string]>((resolve) => lines.once('line', (text) => resolve([text])))) ?? []
+  const [line] = (await once(createInterface(socket), 'line')) as [string]
   const flags = parseFlags(JSON.parse(line) as readonly string[])
   const folder = mkdtempSync(join(tmpdir(), 'peer-'))
   const close = await start(flags, folder, sources).catch((error: unknown) => {
@@ -94,11 +93,10 @@ function addModel(path: string, flags: Flags, sources: string): void {
 }
 
 function toOptions(flags: Flags, folder: string): LlmOptions {
-  const number = (name: string): number | undefined =>
-    flags[name] === undefined ? undefined : Number(flags[name])
-  const parallel = number('parallel') ?? 1
-  const total = number('ctx-size')
-  const maxTokens = number('n-predict')
+  const numberOf = (name: string): number => Number(flags[name] ?? Number.NaN)
+  const parallel = numberOf('parallel') || 1
+  const total = numberOf('ctx-size')
+  const maxTokens = numberOf('n-predict')
   return {
     models: flags.model ? join(folder, `${nameOf(flags)}.gguf`) : folder,
     auth: flags.model ? 'host' : 'anonymous',
@@ -109,16 +107,17 @@ function toOptions(flags: Flags, folder: string): LlmOptions {
       // Without a number, each load measures the fastest one.
       threads: 1,
       // With a unified KV cache, one sequence can use the context of all.
-      ...(total && { contextSize: 'kv-unified' in flags ? total : Math.floor(total / parallel) }),
+      ...(total > 0 && { contextSize: 'kv-unified' in flags ? total : Math.floor(total / parallel) }),
     },
     modelSettings: {
       '*': {
-        temperature: number('temp'),
-        seed: number('seed'),
-        ...(maxTokens && maxTokens > 0 && { maxTokens }),
+        temperature: numberOf('temp'),
+        seed: numberOf('seed'),
+        // -1 is no limit.
+        ...(maxTokens > 0 && { maxTokens }),
       },
     },
-  } as LlmOptions
+  }
 }
 
 const nameOf = ({ alias = 'model' }: Flags): string => alias

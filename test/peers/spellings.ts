@@ -105,6 +105,7 @@ const toNative = ({ text, finish_reason, logprobs }: Json): Json => ({
   content: text,
   stop: finish_reason !== null,
   stop_type: finish_reason === 'length' ? 'limit' : 'eos',
+  // Modelmount never shifts a context.
   truncated: false,
   ...(logprobs ? { completion_probabilities: toProbabilities(logprobs as Logprobs) } : {}),
 })
