@@ -63,5 +63,4 @@ export const differences: Readonly<Record<string, string>> = {
     "An input of texts and token ids is a 400, as in OpenAI's API.",
   'test_security.py::test_cors_options[origin-Access-Control-Allow-Credentials-true]':
     'Pages of other origins cannot send cookies. The host app allows that with its own `cors()`.',
-  'test_tokenize.py::test_tokenize_with_pieces': '`with_pieces` is a 400.',
 }
