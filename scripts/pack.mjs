@@ -19,6 +19,7 @@ const sharedModules = [
   'errors',
   'units',
   'options/check',
+  'diagnostics/channels',
   'engine/(events|request|request-input)',
   'http/(body|stall-timeout)',
   'limits/(bucket|demand|headers|memory|reservation)',

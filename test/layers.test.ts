@@ -48,8 +48,9 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/model-process': {
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
+  diagnostics: { types: ['accounts', 'calls', 'engine', 'errors'] },
   calls: {
-    values: ['errors', 'engine', 'accounts', 'limits', 'models', 'util'],
+    values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
   },
   llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'http', 'limits', 'options'] },

@@ -22,7 +22,7 @@ const requestOf = (text: string, seed: number): GenerateRequest => ({
 
 /** Resolves with the answers of one call with this many answers. */
 async function ask(text: string, count: number): Promise<readonly GenerateResult[]> {
-  const client = llm[internals].clientOf({ id: text.slice(0, 8) } as never, 'test')
+  const client = llm[internals].clientOf({ id: text.slice(0, 8) } as never, { dialect: 'test' })
   const requests = Array.from({ length: count }, (_, index) => requestOf(text, index))
   const group = await client.generateGroup(requests, { answersPerPrompt: count })
   return Promise.all(requests.map(async (_, index) => collect(await group.start(index))))

@@ -58,7 +58,9 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const engine = await openEngine(models, resolved, settingsOf)
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
-  const pipeline = createPipeline(engine, resolved, accounts, settingsOf)
+  // The app gets it before the first call.
+  let llm: Llm | undefined
+  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf: () => llm as Llm })
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -97,7 +99,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
   await closeOnFailure(database, () => batches.start())
 
-  return {
+  llm = {
     ...createAppCalls(clientFor),
     unload: async (model) => clientFor().unload(model),
     loaded: () => engine.loaded(),
@@ -126,10 +128,10 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       report,
-      clientOf: (caller, dialect, disconnect) =>
-        new CallerClient(parts, { caller, dialect, disconnect, isRequest: true }),
+      clientOf: (caller, request) => new CallerClient(parts, { caller, ...request, isRequest: true }),
     },
   }
+  return llm
 }
 
 type Resolved = ReturnType<typeof resolveOptions>
@@ -249,12 +251,21 @@ const createPipeline = (
   engine: Engine,
   { local, logger, queue, outputBuffer, interceptors }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
-  settingsOf: FindModelSettings,
+  { settingsOf, llmOf }: { readonly settingsOf: FindModelSettings; readonly llmOf: () => Llm },
 ): CallPipeline =>
   new CallPipeline(
     engine,
     createSteps({
-      ...{ ...metering, subjects, settingsOf, logger, onError, interceptors, scopesOf: access.scopesOf },
+      ...{
+        ...metering,
+        subjects,
+        settingsOf,
+        logger,
+        onError,
+        interceptors,
+        scopesOf: access.scopesOf,
+        llmOf,
+      },
       queue: queue && withModelPermits(queue, settingsOf),
       keys: database && keys,
       maxContextSize: local.maxContextSize,

@@ -102,7 +102,16 @@ export interface LlmInternals {
    * Creates the client of one request.
    *
    * @param caller a validated caller
-   * @param disconnect closes the connection, if the client does not read its answer
+   * @param request describes the request: the API and the route that received it, and its id. `disconnect` closes the
+   *   connection, if the client does not read its answer
    */
-  clientOf(caller: Caller, dialect: string, disconnect?: () => void): RouteClient
+  clientOf(
+    caller: Caller,
+    request: {
+      readonly dialect: string
+      readonly route?: string
+      readonly requestId?: string
+      readonly disconnect?: (() => void) | undefined
+    },
+  ): RouteClient
 }

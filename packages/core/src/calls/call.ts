@@ -11,24 +11,8 @@ import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
 import type { ResolvedModel } from '../models/model-resolver.ts'
+import type { CallKind } from './kind.ts'
 import type { EventTransform } from './output/event-mapping.ts'
-
-/**
- * The operation of a call. Only `generate`, `embed` and `rerank` use tokens. A call to the routes of the admin API,
- * and one to the routes of batches, files and stored responses, has no model.
- */
-export type CallKind =
-  | 'generate'
-  | 'embed'
-  | 'rerank'
-  | 'count'
-  | 'render'
-  | 'tokenize'
-  | 'detokenize'
-  | 'load'
-  | 'unload'
-  | 'admin'
-  | 'storage'
 
 export interface CallOptions {
   /** Cancels the call. */
@@ -93,6 +77,10 @@ export interface CallSettings extends UnaryCallOptions {
   readonly resolveModel?: ((name: string) => Promise<ResolvedModel>) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
+  /** The pattern of the route that received the call. Absent for calls of the app. */
+  readonly route?: string | undefined
+  /** The id of the HTTP request. Absent for calls of the app. */
+  readonly requestId?: string | undefined
   /** Closes the connection of a client that does not read its answer. Absent for calls of the app. */
   readonly disconnect?: (() => void) | undefined
   /** Set for the calls of an item of a batch. */
@@ -111,6 +99,8 @@ export class Call {
   readonly caller: Caller | undefined
   readonly endUser: string | undefined
   readonly dialect: string | undefined
+  readonly route: string | undefined
+  readonly requestId: string | undefined
   readonly batchItem: BatchItemCall | undefined
   readonly isBackground: boolean
   readonly answersPerPrompt: number
@@ -192,6 +182,8 @@ export class Call {
     this.caller = caller
     this.endUser = settings.endUser
     this.dialect = dialect
+    this.route = settings.route
+    this.requestId = settings.requestId
     this.batchItem = settings.batchItem
     this.isBackground = background || settings.batchItem !== undefined
     this.signal = this.#controller.signal

@@ -9,9 +9,10 @@ import { invalidRequest, type LimitStatus } from '../errors.ts'
 import { createModelFilter } from '../models/model-filter.ts'
 import { type ResolvedModel, resolveAllowed } from '../models/model-resolver.ts'
 import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
-import type { BatchItemCall, CallKind, CallOptions, CallSettings, ModelRequest } from './call.ts'
+import type { BatchItemCall, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
+import type { CallKind } from './kind.ts'
 import {
   type ModelActions,
   type Resolver,
@@ -108,6 +109,9 @@ export interface ClientScope {
   /** A validated caller. Undefined for the host app itself, to which only the limits of models apply. */
   readonly caller?: Caller | undefined
   readonly dialect?: string | undefined
+  /** The pattern of the route that received the request. */
+  readonly route?: string | undefined
+  readonly requestId?: string | undefined
   /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
   readonly isRequest?: boolean
   /** Closes the connection of a client that does not read its answer. */
@@ -298,11 +302,12 @@ export class CallerClient implements RouteClient {
     requests: readonly Request[],
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect, disconnect, batchItem, isRequest } = this.#scope
+    const { caller, dialect, route, requestId, disconnect, batchItem, isRequest } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
+      ...{ route, requestId },
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
       ...(isRequest && { isAdmitted: true }),

@@ -310,7 +310,7 @@ describe('limits', () => {
     expect(refusal.code).toBe('rate_limit')
     expect(refusal.details.retryAfterMs).toBeGreaterThan(59_000)
     expect((await errorOf(llm.render(asked(), { caller: ann }))).code).toBe('rate_limit')
-    await llm[internals].clientOf(ann, 'admin').admitRequest('admin')
+    await llm[internals].clientOf(ann, { dialect: 'admin' }).admitRequest('admin')
     await count(bob)
     const unlimited = llm.as({ id: 'zoe' })
     await unlimited.countTokens(asked())

@@ -19,6 +19,7 @@ import type { CallStep } from './step.ts'
 import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults.ts'
 import { createAuthoriseStep } from './steps/authorise.ts'
 import { CreditStep } from './steps/credit.ts'
+import { createDiagnosticsSteps } from './steps/diagnostics.ts'
 import { InterceptorsStep } from './steps/interceptors.ts'
 import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
 import { createOutputLimitStep } from './steps/output-limit.ts'
@@ -38,14 +39,18 @@ export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Acce
   /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined
   readonly interceptors: readonly Interceptor[]
+  /** Returns the object of `createLlm()` that the calls belong to, for the events of the diagnostics channels. */
+  readonly llmOf: () => object
 }
 
 /** The steps of each call. Their `before` runs in this order, and their `after` in the reverse order. */
 export function createSteps(given: StepParts): readonly CallStep[] {
-  const { keys, queue, ledger, scopesOf, interceptors, ...parts } = given
+  const { keys, queue, ledger, scopesOf, interceptors, llmOf, ...parts } = given
+  const diagnostics = createDiagnosticsSteps(llmOf)
   const authorise = createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined })
   const isIntercepted = interceptors.length > 0
   return [
+    diagnostics.first,
     modelStep,
     authorise,
     ...(keys ? [createRevocationStep(keys)] : []),
@@ -60,6 +65,7 @@ export function createSteps(given: StepParts): readonly CallStep[] {
     new LimitsStep(parts, isIntercepted ? 'after-interceptors' : 'all'),
     ...(queue ? [new QueueStep(queue)] : []),
     ...(ledger ? [new CreditStep(ledger)] : []),
+    diagnostics.last,
   ]
 }
 

@@ -137,7 +137,12 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           corsHeaders = checkOrigin(request, access)
           leave = shutdown.admit(request)
           const caller = await access.authorize(request, scope)
-          const own = clientOf(caller, name, request.disconnect)
+          const own = clientOf(caller, {
+            dialect: name,
+            route: path,
+            requestId,
+            disconnect: request.disconnect,
+          })
           client = own
           return respond(
             await bodies.run(request, tenantOf(caller), (request) =>

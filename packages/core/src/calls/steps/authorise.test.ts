@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Caller, Scope } from '../../accounts/auth/caller.ts'
 import type { LoadOptions } from '../../engine/request.ts'
-import { Call, type CallKind, type ModelRequest } from '../call.ts'
+import { Call, type ModelRequest } from '../call.ts'
+import type { CallKind } from '../kind.ts'
 import { createAuthoriseStep } from './authorise.ts'
 
 const defaultScopes: readonly Scope[] = ['inference']

@@ -12,8 +12,9 @@ import {
 } from '../../accounts/usage/call-usage.ts'
 import { LlmError } from '../../errors.ts'
 import type { Cost, Limits, RateLimiter, Reservation, Subject } from '../../limits/limits.ts'
-import { type Call, type CallEnd, type CallKind, isGenerateRequest } from '../call.ts'
+import { type Call, type CallEnd, isGenerateRequest } from '../call.ts'
 import { estimateInputTokens } from '../estimate.ts'
+import type { CallKind } from '../kind.ts'
 import type { CallStep } from '../step.ts'
 
 export interface LimitsStepOptions {

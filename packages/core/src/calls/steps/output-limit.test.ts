@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../accounts/auth/caller.ts'
 import { CallerSubjects } from '../../accounts/auth/caller-subjects.ts'
 import { unlimitedTokens } from '../../engine/request-limits.ts'
-import { Call, type CallKind } from '../call.ts'
+import { Call } from '../call.ts'
+import type { CallKind } from '../kind.ts'
 import { createOutputLimitStep } from './output-limit.ts'
 
 const step = createOutputLimitStep(new CallerSubjects({ small: { maxOutputTokens: 10 } }))

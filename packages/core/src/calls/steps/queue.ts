@@ -3,7 +3,8 @@
  * have queues of their own, so that they take no permits of generations.
  */
 import { FairQueue } from '../../limits/fair-queue.ts'
-import type { Call, CallKind } from '../call.ts'
+import type { Call } from '../call.ts'
+import type { CallKind } from '../kind.ts'
 import type { CallStep } from '../step.ts'
 
 export interface QueueOptions {

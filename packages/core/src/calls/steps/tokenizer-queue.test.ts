@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { Call, type CallKind } from '../call.ts'
+import { Call } from '../call.ts'
+import type { CallKind } from '../kind.ts'
 import { QueueStep } from './queue.ts'
 
 /** A queue step with two permits, whose calls never end. */

@@ -1,0 +1,167 @@
+import { channel } from 'node:diagnostics_channel'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { createLlm } from '../../create-llm.ts'
+import { type DiagnosticListeners, subscribe } from '../../diagnostics/channels.ts'
+import type { DiagnosticEvents } from '../../diagnostics/events.ts'
+import { routesFor } from '../../dialects/index.ts'
+import { LlmError } from '../../errors.ts'
+import { toFetchHandler } from '../../http/fetch.ts'
+import type { Llm } from '../../llm.ts'
+import type { LlmOptions } from '../../options.ts'
+import { scriptedEngine } from '../../testing/scripted-engine.ts'
+
+const names = [
+  'modelmount:call:start',
+  'modelmount:call:admitted',
+  'modelmount:call:first-token',
+  'modelmount:call:end',
+  'modelmount:call:error',
+  'modelmount:limit:refused',
+  'modelmount:cache:hit',
+  'modelmount:cache:write',
+] as const
+
+interface Seen {
+  readonly name: string
+  readonly event: DiagnosticEvents['modelmount:call:end'] & DiagnosticEvents['modelmount:call:error']
+}
+
+const llms: Llm[] = []
+afterEach(async () => {
+  for (const llm of llms.splice(0)) await llm.close()
+})
+
+async function start(options: LlmOptions = {}): Promise<Llm> {
+  const llm = await createLlm({ engine: scriptedEngine('one two three'), models: [], ...options })
+  llms.push(llm)
+  return llm
+}
+
+/** Records all events of an `Llm`, without the prefix of their channels. */
+function watch(llm: Llm): readonly Seen[] {
+  const seen: Seen[] = []
+  const listeners = Object.fromEntries(
+    names.map((name) => [
+      name,
+      (event: unknown) =>
+        seen.push({ name: name.slice('modelmount:'.length), event: event as Seen['event'] }),
+    ]),
+  ) as DiagnosticListeners
+  onTestFinished(subscribe(llm, listeners))
+  return seen
+}
+const namesOf = (seen: readonly Seen[]): readonly string[] => seen.map(({ name }) => name)
+
+test('an answer has a start, an admission, a first token and an end, with its times and tokens', async () => {
+  const llm = await start()
+  const seen = watch(llm)
+
+  await llm.chat('Hello', { model: 'tiny', caller: { id: 'ann', tenant: 'team' } })
+
+  expect(namesOf(seen)).toEqual(['call:start', 'call:admitted', 'call:first-token', 'call:end'])
+  const call = { kind: 'generate', caller: 'ann', tenant: 'team', isBackground: false }
+  for (const { event } of seen) {
+    expect(event.llm).toBe(llm)
+    expect(event.call).toMatchObject({ ...call, id: seen[0]?.event.call.id })
+  }
+  expect(seen.map(({ event }) => event.call.model)).toEqual(['tiny', ...Array(3).fill('tiny:latest')])
+  const end = seen.at(-1)?.event
+  expect(end).toMatchObject({
+    status: 'ended',
+    usage: { inputTokens: 1, outputTokens: 3 },
+    finishReasons: ['stop'],
+  })
+  expect(end?.queueMs).toBeGreaterThanOrEqual(0)
+  expect(end?.firstTokenMs).toBeGreaterThanOrEqual(end?.queueMs ?? Number.NaN)
+  expect(end?.durationMs).toBeGreaterThanOrEqual(end?.firstTokenMs ?? Number.NaN)
+})
+
+test('a call over HTTP has its dialect, its route and the id of the request', async () => {
+  const llm = await start()
+  const seen = watch(llm)
+  const handle = toFetchHandler(routesFor(), llm)
+
+  const response = await handle(
+    new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }] }),
+    }),
+  )
+  await response.text()
+
+  const requestId = response.headers.get('x-request-id')
+  expect(requestId).toBeTruthy()
+  for (const { event } of seen)
+    expect(event.call).toMatchObject({ dialect: 'openai', route: '/v1/chat/completions', requestId })
+})
+
+test('a call whose reader leaves ends as aborted', async () => {
+  const llm = await start({ engine: scriptedEngine('one two three four', { delayMs: 1 }) })
+  const seen = watch(llm)
+  const leaving = new AbortController()
+
+  for await (const _ of llm.chat('Hello', { model: 'tiny', stream: true, signal: leaving.signal })) {
+    leaving.abort()
+    break
+  }
+  await expect.poll(() => namesOf(seen)).toContain('call:end')
+
+  expect(seen.at(-1)?.event).toMatchObject({ status: 'aborted' })
+})
+
+test('a call that the engine fails has an error, and no end', async () => {
+  const llm = await start({ engine: scriptedEngine([new LlmError('upstream', 'Broken.')]) })
+  const seen = watch(llm)
+
+  await expect(llm.chat('Hello', { model: 'tiny' })).rejects.toThrow('Broken.')
+
+  expect(namesOf(seen)).toEqual(['call:start', 'call:admitted', 'call:error'])
+  expect(seen.at(-1)?.event).toMatchObject({ error: { code: 'upstream' }, firstTokenMs: undefined })
+})
+
+test('a refusal of a limit names the limit, and the call was not admitted', async () => {
+  const llm = await start()
+  const caller = { id: 'ann', limits: { requestsPerMinute: 1 } }
+  await llm.chat('Hello', { model: 'tiny', caller })
+  const seen = watch(llm)
+
+  await expect(llm.chat('Hello', { model: 'tiny', caller })).rejects.toThrow('limit of 1 request')
+
+  expect(namesOf(seen)).toEqual(['call:start', 'limit:refused', 'call:error'])
+  expect(seen[1]?.event.error.details).toMatchObject({ exceeded: 'requests' })
+  expect(seen[2]?.event).toMatchObject({ queueMs: undefined, usage: undefined })
+})
+
+test('a cached prompt is written once, and then hit', async () => {
+  const llm = await start()
+  const seen = watch(llm)
+  const content = [{ type: 'text', text: 'Notes', cache: '5m' }] as const
+  const ask = async () => {
+    const input = { kind: 'chat', messages: [{ role: 'user', content }] } as const
+    for await (const _ of await llm.generate({ model: 'tiny', input }));
+  }
+
+  await ask()
+  await ask()
+
+  const cache = seen.filter(({ name }) => name.startsWith('cache:'))
+  expect(cache.map(({ name, event }) => [name, event])).toMatchObject([
+    ['cache:write', { tokens: 1 }],
+    ['cache:hit', { tokens: 1 }],
+  ])
+})
+
+test('each `Llm` of a process has its own events, until the subscription ends', async () => {
+  const [one, other] = [await start(), await start()]
+  const seen: string[] = []
+  const stop = subscribe(one, { 'modelmount:call:end': ({ call }) => seen.push(call.model) })
+
+  await one.chat('Hello', { model: 'first' })
+  await other.chat('Hello', { model: 'second' })
+  stop()
+  await one.chat('Hello', { model: 'third' })
+
+  expect(seen).toEqual(['first'])
+  expect(channel('modelmount:call:end').hasSubscribers).toBe(false)
+})

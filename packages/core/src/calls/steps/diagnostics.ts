@@ -1,0 +1,98 @@
+/** Publishes what happens to a call on the diagnostics channels. */
+import { hasSubscribers, publish } from '../../diagnostics/channels.ts'
+import type { CallOver, DiagnosedCall, DiagnosticEvents } from '../../diagnostics/events.ts'
+import type { Call, CallEnd } from '../call.ts'
+import type { CallStep } from '../step.ts'
+
+/** Times of a call that somebody watches, in milliseconds of `performance.now()`. */
+interface CallTimes {
+  readonly startedAt: number
+  admittedAt?: number
+  firstTokenAt?: number
+}
+
+const names: readonly (keyof DiagnosticEvents)[] = [
+  'modelmount:call:start',
+  'modelmount:call:admitted',
+  'modelmount:call:first-token',
+  'modelmount:call:end',
+  'modelmount:call:error',
+  'modelmount:limit:refused',
+  'modelmount:cache:hit',
+  'modelmount:cache:write',
+]
+
+/** The first and the last step of a pipeline. */
+export function createDiagnosticsSteps(llmOf: () => object): {
+  readonly first: CallStep
+  readonly last: CallStep
+} {
+  const watched = new WeakMap<Call, CallTimes>()
+  const first: CallStep = {
+    name: 'diagnostics',
+    before(call) {
+      if (!names.some(hasSubscribers)) return
+      watched.set(call, { startedAt: performance.now() })
+      publish('modelmount:call:start', () => ({ llm: llmOf(), call: describe(call) }))
+    },
+    onUsage(call, { outputTokens }) {
+      const times = watched.get(call)
+      if (!times || times.firstTokenAt !== undefined || outputTokens === 0) return
+      times.firstTokenAt = performance.now()
+      const firstTokenMs = times.firstTokenAt - times.startedAt
+      publish('modelmount:call:first-token', () => ({ llm: llmOf(), call: describe(call), firstTokenMs }))
+    },
+    after(call, end) {
+      const times = watched.get(call)
+      if (!times) return
+      watched.delete(call)
+      publishEnd(llmOf(), call, end, times)
+    },
+  }
+  const last: CallStep = {
+    name: 'admitted',
+    before(call) {
+      const times = watched.get(call)
+      if (!times) return
+      times.admittedAt = performance.now()
+      const queueMs = times.admittedAt - times.startedAt
+      publish('modelmount:call:admitted', () => ({ llm: llmOf(), call: describe(call), queueMs }))
+    },
+  }
+  return { first, last }
+}
+
+function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): void {
+  const { error, status, usage, finishReasons, durationMs } = end
+  const event = { llm, call: describe(call) }
+  const over = (): CallOver => ({
+    ...{ ...event, durationMs, usage, finishReasons },
+    queueMs: since(times, times.admittedAt),
+    firstTokenMs: since(times, times.firstTokenAt),
+  })
+  const { reusedTokens = 0, cacheWriteTokens = { '5m': 0, '1h': 0 } } = usage ?? {}
+  const written = cacheWriteTokens['5m'] + cacheWriteTokens['1h']
+  if (reusedTokens > 0) publish('modelmount:cache:hit', () => ({ ...event, tokens: reusedTokens }))
+  if (written > 0) publish('modelmount:cache:write', () => ({ ...event, tokens: written }))
+  if (error?.code === 'rate_limit' || error?.code === 'quota')
+    publish('modelmount:limit:refused', () => ({ ...event, error }))
+  if (error) publish('modelmount:call:error', () => ({ ...over(), error }))
+  else
+    publish('modelmount:call:end', () => ({ ...over(), status: status === 'aborted' ? 'aborted' : 'ended' }))
+}
+
+const since = ({ startedAt }: CallTimes, at: number | undefined): number | undefined =>
+  at === undefined ? undefined : at - startedAt
+
+const describe = (call: Call): DiagnosedCall => ({
+  id: call.id,
+  kind: call.kind,
+  dialect: call.dialect,
+  route: call.route,
+  requestId: call.requestId,
+  model: call.modelName,
+  alias: call.alias,
+  caller: call.caller?.id,
+  tenant: call.tenant,
+  isBackground: call.isBackground,
+})

@@ -1,0 +1,94 @@
+/** The events of the diagnostics channels. Their fields are as the caller and the steps of the call set them. */
+import type { CallUsage } from '../accounts/usage/call-usage.ts'
+import type { CallKind } from '../calls/kind.ts'
+import type { FinishReason } from '../engine/events.ts'
+import type { LlmError } from '../errors.ts'
+
+/** A call, as all events about it describe it. */
+export interface DiagnosedCall {
+  /** The id of the call, as the usage rows have it. All events of one call have the same id. */
+  readonly id: string
+  readonly kind: CallKind
+  /** The API that received the call, such as `openai`. Undefined for calls of the app. */
+  readonly dialect: string | undefined
+  /** The pattern of the route, such as `/v1/models/:model`. Undefined for calls of the app. */
+  readonly route: string | undefined
+  /** The id of the HTTP request, which its response contains. Undefined for calls of the app. */
+  readonly requestId: string | undefined
+  /** The canonical name of the model. In `call:start`, the name that the caller used. Empty for a call without model. */
+  readonly model: string
+  /** The requested name, if it is an alias or the id of a snapshot. */
+  readonly alias: string | undefined
+  /** The id of the caller. Undefined for the app itself. */
+  readonly caller: string | undefined
+  readonly tenant: string
+  /** Whether the call pauses while the model has other calls, as items of batches do. */
+  readonly isBackground: boolean
+}
+
+export interface CallStarted {
+  /** The object that `createLlm()` has returned. A process may have several. */
+  readonly llm: object
+  readonly call: DiagnosedCall
+}
+
+export interface CallAdmitted extends CallStarted {
+  /** Milliseconds since the start of the call, in which its steps ran and it waited in the queue. */
+  readonly queueMs: number
+}
+
+export interface CallFirstToken extends CallStarted {
+  /** Milliseconds since the start of the call. */
+  readonly firstTokenMs: number
+}
+
+export interface CallOver extends CallStarted {
+  readonly durationMs: number
+  /** Undefined for a call that was not admitted. */
+  readonly queueMs: number | undefined
+  /** Undefined for a call without an output token. */
+  readonly firstTokenMs: number | undefined
+  /** Undefined if the model has evaluated nothing. */
+  readonly usage: CallUsage | undefined
+  /** One per answer. Undefined for an answer whose reader did not get its end. */
+  readonly finishReasons: readonly (FinishReason | undefined)[]
+}
+
+export interface CallEnded extends CallOver {
+  /** `aborted` if the client left. */
+  readonly status: 'ended' | 'aborted'
+}
+
+export interface CallFailed extends CallOver {
+  readonly error: LlmError
+}
+
+export interface LimitRefused extends CallStarted {
+  /** Of the code `rate_limit` or `quota`. Its details name the limit and the time to wait. */
+  readonly error: LlmError
+}
+
+export interface CacheEvent extends CallStarted {
+  /** Tokens of the prompt. */
+  readonly tokens: number
+}
+
+/** The events by the names of their channels. */
+export interface DiagnosticEvents {
+  /** A call begins, before any check. */
+  readonly 'modelmount:call:start': CallStarted
+  /** A call has passed all checks and the queue, and goes to the engine. */
+  readonly 'modelmount:call:admitted': CallAdmitted
+  /** The engine has generated the first output token. */
+  readonly 'modelmount:call:first-token': CallFirstToken
+  /** A call has ended, or its client has left. */
+  readonly 'modelmount:call:end': CallEnded
+  /** A call has failed, also one that was not admitted. */
+  readonly 'modelmount:call:error': CallFailed
+  /** A rate limit or a spending limit has refused a call. `call:error` follows. */
+  readonly 'modelmount:limit:refused': LimitRefused
+  /** A call has read tokens from the prompt cache, or used the state of an earlier prompt. */
+  readonly 'modelmount:cache:hit': CacheEvent
+  /** A call has written tokens to the prompt cache. */
+  readonly 'modelmount:cache:write': CacheEvent
+}

@@ -1,0 +1,14 @@
+/** The entry point `@modelmount/core/diagnostics`: the events of `node:diagnostics_channel`. */
+export { type DiagnosticListeners, subscribe } from './channels.ts'
+export type {
+  CacheEvent,
+  CallAdmitted,
+  CallEnded,
+  CallFailed,
+  CallFirstToken,
+  CallOver,
+  CallStarted,
+  DiagnosedCall,
+  DiagnosticEvents,
+  LimitRefused,
+} from './events.ts'
