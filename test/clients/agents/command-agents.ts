@@ -13,8 +13,13 @@ export interface Question {
   readonly image?: string
   /** Whether this is a question in the last session of the folder. */
   readonly resumes?: boolean
-  /** Whether the agent gets short instructions and few tools, for the context of the built-in model. */
+  /**
+   * Whether the agent gets short instructions, for the context of the built-in model, and no tools that write or run
+   * anything, because that model calls them at random.
+   */
   readonly isShort?: boolean
+  /** @default the model of the settings */
+  readonly model?: string | undefined
 }
 
 export interface CommandAgent {
@@ -25,6 +30,8 @@ export interface CommandAgent {
   readonly tools: { readonly weather: string; shell(command: string): string }
   /** How the model gets an image. Without it, the agent sends none. */
   readonly image?: 'prompt' | 'tool'
+  /** A model whose name makes the agent offer its tool for patches. */
+  readonly patchModel?: string
   /** How many other hosts it asks for, despite its settings. */
   readonly otherHosts: number
   /** Writes its settings to the folder, asks, and returns the answer. */
@@ -81,17 +88,21 @@ const shellOf = (name: string, key: string, more: object) => (command: string) =
   `call ${name} ${JSON.stringify({ [key]: command, ...more })}`
 
 export const codex: CommandAgent = {
-  ...{ packageName: '@openai/codex', name: 'Codex', image: 'prompt', otherHosts: 0 },
+  ...{ packageName: '@openai/codex', name: 'Codex', image: 'prompt', patchModel: 'gpt-5.5', otherHosts: 0 },
   tools: { weather: 'mcp__pocket__weather', shell: shellOf('exec_command', 'cmd', {}) },
-  ask: async ({ prompt, url, image, resumes, isShort }, place) => {
+  ask: async ({ prompt, url, image, resumes, isShort, model }, place) => {
     const mcp = `[mcp_servers.pocket]\ncommand = "node"\nargs = [${JSON.stringify(pocket(place))}]\n`
     await writeFile(join(place.folder, 'config.toml'), `${settingsOf('Codex', url)}\n${mcp}`)
     await writeFile(join(place.folder, 'short.md'), instructions)
-    const short = [`model_instructions_file=${join(place.folder, 'short.md')}`, 'agents.enabled=false']
+    const short = [
+      ...[`model_instructions_file=${join(place.folder, 'short.md')}`, 'agents.enabled=false'],
+      ...['features.shell_tool=false', 'features.unified_exec=false'],
+    ]
     const options = [
       ...['--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'],
       ...(isShort ? short.flatMap((setting) => ['-c', setting]) : []),
       ...(image ? ['-i', image] : []),
+      ...(model ? ['-m', model] : []),
     ]
     const args = ['exec', ...(resumes ? ['resume', '--last'] : []), ...options, '--', prompt]
     const command = join(place.project, 'node_modules/.bin/codex')
@@ -109,7 +120,7 @@ export const opencode: CommandAgent = {
     const settings = {
       ...JSON.parse(settingsOf('opencode', url)),
       mcp: { pocket: { type: 'local', command: ['node', pocket(place)] } },
-      ...(isShort && { agent: { build: { prompt: instructions } }, tools: { '*': false, bash: true } }),
+      ...(isShort && { agent: { build: { prompt: instructions } }, tools: { '*': false, read: true } }),
     }
     await writeFile(join(place.folder, 'opencode.json'), JSON.stringify(settings))
     await writeFile(join(place.folder, 'prompt.txt'), prompt)
@@ -134,10 +145,11 @@ export const opencode: CommandAgent = {
 export const continueDev: CommandAgent = {
   ...{ packageName: '@continuedev/cli', name: 'Continue', otherHosts: 0 },
   tools: { weather: 'weather', shell: shellOf('Bash', 'command', {}) },
-  ask: async ({ prompt, url, resumes }, place) => {
+  ask: async ({ prompt, url, resumes, isShort }, place) => {
     const mcp = `mcpServers:\n  - name: pocket\n    command: node\n    args: [${JSON.stringify(pocket(place))}]\n`
     await writeFile(join(place.folder, 'config.yaml'), settingsOf('Continue', url) + mcp)
-    const args = ['--config', 'config.yaml', '--auto', ...(resumes ? ['--resume'] : []), '-p', prompt]
+    const mode = isShort ? '--readonly' : '--auto'
+    const args = ['--config', 'config.yaml', mode, ...(resumes ? ['--resume'] : []), '-p', prompt]
     const command = join(place.project, 'node_modules/.bin/cn')
     const env = { CONTINUE_GLOBAL_DIR: place.folder, CONTINUE_TELEMETRY_ENABLED: '0', FORCE_NO_TTY: 'true' }
     return (await run(command, args, place, env)).trim()
@@ -159,7 +171,7 @@ export const claudeCode: CommandAgent = {
       ...{ cwd: place.folder, maxTurns: 4, settingSources: [], continue: resumes },
       ...{ permissionMode: 'bypassPermissions', allowDangerouslySkipPermissions: true },
       mcpServers: { pocket: { command: 'node', args: [pocket(place)] } },
-      ...(isShort && { systemPrompt: instructions, tools: ['Bash'] }),
+      ...(isShort && { systemPrompt: instructions, tools: ['Read'] }),
     }
     const args = [join(place.project, 'claude.mjs'), JSON.stringify(options), prompt]
     // As root, it runs tools without asking only in a sandbox.

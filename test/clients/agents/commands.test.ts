@@ -1,5 +1,5 @@
 /** Codex, opencode, Continue and Claude Code as they are published. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -79,6 +79,13 @@ const situations: Readonly<Record<string, (agent: CommandAgent, place: Place) =>
     expect(await agent.ask(question, place)).toContain('[An image, which this model cannot see.]')
     return 'a note'
   },
+  patch: async (agent, place) => {
+    const patch = '*** Begin Patch\n*** Add File: a.txt\n+Hello\n*** End Patch\n'
+    const prompt = `call apply_patch ${JSON.stringify({ input: patch })}`
+    await agent.ask({ prompt, url: instructed.url, model: agent.patchModel }, place)
+    expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('Hello\n')
+    return 'ok'
+  },
   'second turn': async (agent, place) => {
     const ask = async (prompt: string, resumes: boolean): Promise<number> => {
       const text = await agent.ask({ prompt, url: instructed.url, resumes }, place)
@@ -92,7 +99,8 @@ const situations: Readonly<Record<string, (agent: CommandAgent, place: Place) =>
 }
 
 describe.each([codex, opencode, continueDev, claudeCode])('$name', (agent) => {
-  const tried = Object.entries(situations).filter(([name]) => name !== 'image' || agent.image)
+  const can: Readonly<Record<string, unknown>> = { image: agent.image, patch: agent.patchModel }
+  const tried = Object.entries(situations).filter(([name]) => !(name in can) || can[name])
 
   beforeAll(() => proxy.hosts.clear())
 
@@ -104,6 +112,7 @@ describe.each([codex, opencode, continueDev, claudeCode])('$name', (agent) => {
 
     task.meta.cell = { mount: 'Agents', client, situation, outcome }
   })
+
   test('asks for no other machine', async ({ task }) => {
     const client = await clientOf(agent)
 

@@ -32,7 +32,8 @@ export async function serveInstructed(models: string): Promise<AgentServer> {
 }
 
 export async function serveTiny(models: string): Promise<AgentServer> {
-  return serve(await createLlm({ models, auth: 'host', local: { contextSize: 8_192 } }))
+  const modelSettings = { tiny: { temperature: 0 } }
+  return serve(await createLlm({ models, auth: 'host', local: { contextSize: 8_192 }, modelSettings }))
 }
 
 async function serve(llm: Llm, ...middleware: readonly RequestHandler[]): Promise<AgentServer> {
