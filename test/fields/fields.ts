@@ -99,7 +99,7 @@ const openai: Fields = {
 const conversation: Fields = {
   ...taken('tools', 'tool_choice', 'parallel_tool_calls', 'chat_template_kwargs', 'enable_thinking'),
   ...taken('add_generation_prompt', 'continue_final_message'),
-  reasoning_format: refused('none'),
+  reasoning_format: refused('deepseek-legacy'),
   web_search_options: refused({}),
   echo: refused(true),
   parse_tool_calls: refused(false),

@@ -182,3 +182,14 @@ test.each([
 ])('%j turns reasoning on or off', (fields, reasoning) => {
   expect(translate(fields).reasoning).toBe(reasoning)
 })
+
+test('with the reasoning_format `none`, reasoning stays in the text, and cannot be turned on or off', () => {
+  expect('reasoning' in translate({ reasoning_format: 'none' })).toBe(false)
+  expect(translate({ reasoning_format: 'deepseek' }).reasoning).toBe('auto')
+  for (const fields of [
+    { reasoning_effort: 'low' },
+    { enable_thinking: false },
+    { chat_template_kwargs: { enable_thinking: true } },
+  ])
+    expect(() => translate({ reasoning_format: 'none', ...fields })).toThrow("Invalid 'reasoning_format'")
+})

@@ -43,7 +43,7 @@ export function toGenerateRequest(body: ChatCompletionRequest): GenerateRequest 
       ...tools,
       ...toTemplateOptions(body),
     },
-    reasoning: toReasoning(body),
+    ...toReasoning(body),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(format && { format }),
     ...(body.logprobs && { logprobs: body.top_logprobs ?? 0 }),
@@ -117,18 +117,26 @@ export const endUserOf = ({
 
 type ReasoningFields = Pick<
   ChatCompletionRequest,
-  'reasoning_effort' | 'chat_template_kwargs' | 'enable_thinking'
+  'reasoning_effort' | 'chat_template_kwargs' | 'enable_thinking' | 'reasoning_format'
 >
 
-/** Whether the model reasons. Without a setting, the model decides (`auto`). */
+/**
+ * Whether the model reasons. Without a setting, the model decides (`auto`). Throws `invalid_request` for a setting
+ * together with reasoning in the text, which the engine does not control.
+ */
 export function toReasoning({
   reasoning_effort: effort,
   chat_template_kwargs: variables,
   enable_thinking: requested,
-}: ReasoningFields): NonNullable<GenerateRequest['reasoning']> {
-  if (effort) return effort !== 'none'
-  const isEnabled = variables?.enable_thinking ?? requested
-  return typeof isEnabled === 'boolean' ? isEnabled : 'auto'
+  reasoning_format: format,
+}: ReasoningFields): Pick<GenerateRequest, 'reasoning'> {
+  const isEnabled = effort ? effort !== 'none' : (variables?.enable_thinking ?? requested)
+  if (format !== 'none') return { reasoning: typeof isEnabled === 'boolean' ? isEnabled : 'auto' }
+  if (isEnabled === undefined) return {}
+  throw invalidRequest(
+    "Invalid 'reasoning_format': 'none' cannot be combined with a field that turns reasoning on or off.",
+    { param: 'reasoning_format', issue: 'value' },
+  )
 }
 
 export function toTemplateOptions({

@@ -104,9 +104,10 @@ export const otherRerankFields = {
 /** Where reasoning goes. Other servers turn it on and off with `enable_thinking`, too. */
 export const reasoningFields = {
   enable_thinking: optional(z.boolean()),
+  /** `none` leaves reasoning in the text. Every other format separates it. */
   reasoning_format: only(
     z.enum(['none', 'auto', 'deepseek', 'deepseek-legacy']),
-    'Another format of the reasoning than `deepseek`',
-    (format) => format === 'auto' || format === 'deepseek',
+    'Reasoning both in the text and beside it',
+    (format) => format !== 'deepseek-legacy',
   ),
 }

@@ -18,6 +18,7 @@ export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): 
     reasoning_effort: body.reasoning?.effort,
     chat_template_kwargs: body.chat_template_kwargs,
     enable_thinking: body.enable_thinking,
+    reasoning_format: body.reasoning_format,
   }
   const tools = toTools(body)
   const format = toFormat({ ...body, format: body.text?.format }, responseFormatNames, tools.toolChoice?.mode)
@@ -32,7 +33,7 @@ export function toGenerateRequest(body: ResponsesRequest, items: RequestItems): 
       ...tools,
       ...toTemplateOptions(thinking),
     },
-    reasoning: toReasoning(thinking),
+    ...toReasoning(thinking),
     ...(maxTokens !== undefined && { maxTokens }),
     ...(format && { format }),
     ...(wantsLogprobs(body) && { logprobs: body.top_logprobs ?? 0 }),
