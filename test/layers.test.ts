@@ -48,7 +48,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/model-process': {
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
-  diagnostics: { types: ['accounts', 'calls', 'engine', 'errors'] },
+  diagnostics: { types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
   calls: {
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
@@ -59,6 +59,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'accounts',
       'batches',
       'calls',
+      'diagnostics',
       'dialects',
       'engine',
       'engine/local',

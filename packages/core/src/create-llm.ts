@@ -21,6 +21,7 @@ import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
 import type { QueueOptions } from './calls/steps/queue.ts'
+import { publish } from './diagnostics/channels.ts'
 import type { Engine } from './engine/engine.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
@@ -53,14 +54,15 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const given = resolveOptions(options)
   const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
+  let llm: Llm | undefined
+  // No call runs before it is set.
+  const llmOf = (): Llm => llm as Llm
   const models = await openModels(resolved, options.models !== undefined)
   const settingsOf = openModelSettings(resolved)
-  const engine = await openEngine(models, resolved, settingsOf)
+  const engine = await openEngine(models, resolved, { settingsOf, llmOf })
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
-  // The app gets it before the first call.
-  let llm: Llm | undefined
-  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf: () => llm as Llm })
+  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf })
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -136,6 +138,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
 
 type Resolved = ReturnType<typeof resolveOptions>
 
+interface CallContext {
+  readonly settingsOf: FindModelSettings
+  /** Returns the `Llm` that the events of the diagnostics channels belong to. */
+  readonly llmOf: () => Llm
+}
+
 /** Batches are loaded when there is a database for them, so that an app without one starts faster. */
 const createBatches = (
   { batches: { database: path, ...options }, logger }: Resolved,
@@ -187,14 +195,10 @@ function openModelSettings({ modelSettings }: Resolved): FindModelSettings {
   return createSettingsFinder(modelSettings)
 }
 
-async function openEngine(
-  models: ModelStore,
-  resolved: Resolved,
-  settingsOf: FindModelSettings,
-): Promise<Engine> {
+async function openEngine(models: ModelStore, resolved: Resolved, context: CallContext): Promise<Engine> {
   const { engine } = resolved
   if (engine && typeof engine !== 'function') return engine
-  const local = createLocalEngine(models, resolved, settingsOf)
+  const local = createLocalEngine(models, resolved, context)
   if (!engine) return local
   const wrapped = await engine(local)
   checkEngine(wrapped)
@@ -204,13 +208,15 @@ async function openEngine(
 function createLocalEngine(
   models: ModelStore,
   { local, logger }: Resolved,
-  settingsOf: FindModelSettings,
+  { settingsOf, llmOf }: CallContext,
 ): LocalEngine {
   return new LocalEngine(models, {
     ...local,
     settingsOf,
     warn: (message) => logger?.warn({}, message),
     debug: (details, message) => logger?.debug?.(details, message),
+    onModelEvent: ({ type, ...event }) =>
+      publish(`modelmount:model:${type}`, () => ({ ...event, llm: llmOf() }) as never),
   })
 }
 
@@ -251,7 +257,7 @@ const createPipeline = (
   engine: Engine,
   { local, logger, queue, outputBuffer, interceptors }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
-  { settingsOf, llmOf }: { readonly settingsOf: FindModelSettings; readonly llmOf: () => Llm },
+  { settingsOf, llmOf }: CallContext,
 ): CallPipeline =>
   new CallPipeline(
     engine,

@@ -2,6 +2,7 @@
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallKind } from '../calls/kind.ts'
 import type { FinishReason } from '../engine/events.ts'
+import type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 import type { LlmError } from '../errors.ts'
 
 /** A call, as all events about it describe it. */
@@ -73,6 +74,9 @@ export interface CacheEvent extends CallStarted {
   readonly tokens: number
 }
 
+/** An event of a model process, with the object that `createLlm()` has returned. */
+export type OfLlm<Event> = Omit<Event, 'type'> & { readonly llm: object }
+
 /** The events by the names of their channels. */
 export interface DiagnosticEvents {
   /** A call begins, before any check. */
@@ -91,4 +95,12 @@ export interface DiagnosticEvents {
   readonly 'modelmount:cache:hit': CacheEvent
   /** A call has written tokens to the prompt cache. */
   readonly 'modelmount:cache:write': CacheEvent
+  /** A model is loaded and ready. */
+  readonly 'modelmount:model:load': OfLlm<ModelLoad>
+  /** The app has released a model: after its keep-alive, for other load settings, or because the app closes. */
+  readonly 'modelmount:model:unload': OfLlm<ModelEnd>
+  /** A model had to make room for another one. */
+  readonly 'modelmount:model:evict': OfLlm<ModelEnd>
+  /** A model process has ended by itself, was killed, or was stuck. */
+  readonly 'modelmount:model:crash': OfLlm<ModelEnd>
 }

@@ -1,4 +1,6 @@
 /** The entry point `@modelmount/core/diagnostics`: the events of `node:diagnostics_channel`. */
+
+export type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 export { type DiagnosticListeners, subscribe } from './channels.ts'
 export type {
   CacheEvent,
@@ -11,4 +13,5 @@ export type {
   DiagnosedCall,
   DiagnosticEvents,
   LimitRefused,
+  OfLlm,
 } from './events.ts'

@@ -6,6 +6,7 @@ import { identifyProcess, type ProcessIdentity } from './identity.ts'
 import type { LoadConfig } from './ipc/process-config.ts'
 import type { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { LoadedProcess } from './loaded-process.ts'
+import type { ModelEvent } from './model-events.ts'
 
 /** Load settings of the app. A call may override some of them. */
 export interface LocalModelSettings {
@@ -29,6 +30,7 @@ export interface LocalModelSettings {
   readonly isPooling: (model: Model) => Promise<boolean>
   /** Called when the model could not be loaded with all of its settings. */
   readonly warn: (message: string) => void
+  readonly onModelEvent: (event: ModelEvent) => void
 }
 
 /** Load settings of a call, and the process that has them. */

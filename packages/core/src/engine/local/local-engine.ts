@@ -35,6 +35,7 @@ import {
   scopeTenant,
 } from './local-calls.ts'
 import { LocalGenerations } from './local-generations.ts'
+import type { ModelEvent } from './model-events.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
 import type { ProcessClient } from './supervisor/process-client.ts'
 import { createVectorReceiver, sortVectors, sumInputTokens } from './vector-results.ts'
@@ -67,6 +68,8 @@ export interface LocalEngineOptions {
   readonly runtimeDir: string | undefined
   /** Called when a model could not be loaded with all of its settings. */
   readonly warn?: (message: string) => void
+  /** Called when a model is loaded, and when its process is released or ends. */
+  readonly onModelEvent?: (event: ModelEvent) => void
   /** Called when a prompt diverges from a cached prompt. */
   readonly debug?: (details: object, message: string) => void
 }
@@ -254,6 +257,7 @@ function resolveSettings(
     check: (model) => models.check(model),
     isPooling: async (model) => (await models.details(model)).capabilities.includes('embedding'),
     warn: options.warn ?? (() => {}),
+    onModelEvent: options.onModelEvent ?? (() => {}),
   }
 }
 

@@ -167,10 +167,14 @@ export class LocalModel {
     }
   }
 
-  /** Releases the process. Also waits for a release that is already in progress. */
-  async release(): Promise<void> {
+  /**
+   * Releases the process. Also waits for a release that is already in progress.
+   *
+   * @param isEvicted whether another model needs the place of this one
+   */
+  async release(isEvicted = false): Promise<void> {
     this.#expiryTimer.stop()
-    const releasing = this.#loaded?.process.release()
+    const releasing = this.#loaded?.process.release(isEvicted)
     this.#loaded = undefined
     if (releasing) this.#releasing = releasing
     await this.#releasing

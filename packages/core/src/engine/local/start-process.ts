@@ -19,7 +19,8 @@ export function startProcess(
 ): LoadedProcess {
   const { name, fingerprint } = identity
   const { keepAlive = settings.keepAlive } = modelSettings
-  const { processFile, environment, runtimeDir, isPooling, warn } = settings
+  const { processFile, environment, runtimeDir, isPooling, warn, onModelEvent } = settings
+  const startedAt = performance.now()
   const process = new ProcessClient({
     file: processFile,
     environment,
@@ -40,6 +41,12 @@ export function startProcess(
     isPooling: () => isPooling(model),
     onMemoryWait,
     onWarning: warn,
+    onEnd: (type, reason) => {
+      // A load that its callers have left is nothing that was loaded.
+      if (loaded.readyAt === undefined && type !== 'crash') return
+      const loadedMs = loaded.readyAt === undefined ? 0 : performance.now() - loaded.readyAt
+      onModelEvent({ type, model: model.name, processId: process.id, reason, loadedMs })
+    },
   })
   const loaded: LoadedProcess = {
     ...{ name: model.name, digest: model.digest, fingerprint, contextSize, modelSettings },
@@ -47,7 +54,7 @@ export function startProcess(
     ...{ readyAt: undefined, cachedUntil: 0, isUnwanted: false },
   }
   process.ready.then(
-    ({ notes, contextSize: actual }) => {
+    ({ contextSize: actual, sizeBytes, gpuBytes, gpuLayers, notes }) => {
       notes.forEach(warn)
       const isChosen = settings.isContextSizeChosen || contextSize !== settings.contextSize
       if (isChosen && actual < contextSize)
@@ -55,6 +62,10 @@ export function startProcess(
           `The model "${model.name}" has a context of ${actual} tokens instead of ${contextSize}: it was trained for no more.`,
         )
       loaded.readyAt = performance.now()
+      onModelEvent({
+        ...{ type: 'load', model: model.name, processId: process.id, loadMs: loaded.readyAt - startedAt },
+        ...{ contextSize: actual, sizeBytes, gpuBytes, gpuLayers, notes },
+      })
       onReady()
     },
     () => {}, // Each caller handles the error.

@@ -114,7 +114,7 @@ export class LoadedModels {
         this.#evicting = this.#findEvictable(next)
         this.#isEvictingForBackground = next.isBackground
       }
-      if (this.#evicting?.isBusy === false) void this.#evicting.release()
+      if (this.#evicting?.isBusy === false) void this.#evicting.release(true)
       return undefined
     }
     if (!this.#evicting?.isLoaded) return undefined

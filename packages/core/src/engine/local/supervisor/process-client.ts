@@ -6,6 +6,7 @@ import type { GenerateRequest } from '../../request.ts'
 import type { CallResult, CallType, Footprint, FromProcess } from '../ipc/messages.ts'
 import { createConsumptionReporter } from '../ipc/reader-lag.ts'
 import { fromWireError } from '../ipc/wire-error.ts'
+import type { ModelEnd } from '../model-events.ts'
 import { type ConnectionOptions, ProcessConnection } from './process-connection.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -35,6 +36,12 @@ const weightsPart = 0.95
 /** Exit reason when the app shuts down. This reason does not count as a failure of the process. */
 const engineClosedReason = 'the engine was closed'
 
+/** Exit reasons of an eviction: for another model of the machine, and of this app. */
+const memoryNeededReason = 'its memory was needed'
+const placeNeededReason = 'another model needed its place'
+
+const connectionBrokeReason = 'its connection broke'
+
 /** A call in one model process. */
 export interface ProcessCall extends EngineCall {
   /** Id of the call that counted the same prompt in this process. */
@@ -52,6 +59,12 @@ export interface ProcessClientOptions extends ConnectionOptions {
   readonly onMemoryWait: () => void
   /** Receives problems that fail no call. */
   readonly onWarning: (message: string) => void
+  /**
+   * Called when the process has ended, or no longer serves this app.
+   *
+   * @param reason undefined for a process that ended by itself
+   */
+  readonly onEnd: (type: ModelEnd['type'], reason: string | undefined) => void
 }
 
 export class ProcessClient {
@@ -59,6 +72,7 @@ export class ProcessClient {
   readonly ready: Promise<Footprint>
   readonly #onMemoryWait: () => void
   readonly #onWarning: (message: string) => void
+  readonly #onEnd: ProcessClientOptions['onEnd']
   readonly #connection: ProcessConnection
   readonly #watchdog: Watchdog
   readonly #calls = new Map<number, PendingCall>()
@@ -79,6 +93,7 @@ export class ProcessClient {
   constructor(options: ProcessClientOptions) {
     this.#onMemoryWait = options.onMemoryWait
     this.#onWarning = options.onWarning
+    this.#onEnd = options.onEnd
     this.ready = new Promise((resolve, reject) => {
       this.#readySettlers = { resolve, reject }
     })
@@ -209,10 +224,12 @@ export class ProcessClient {
   /**
    * Ends running calls with an error. Resolves when the connection has closed. A process without other
    * connections has then ended, too.
+   *
+   * @param isEvicted whether another model needs the place of this one
    */
-  async release(): Promise<void> {
+  async release(isEvicted = false): Promise<void> {
     if (this.#hasEnded) return
-    this.#exitReason ??= 'it is no longer needed'
+    this.#exitReason ??= isEvicted ? placeNeededReason : 'it is no longer needed'
     // A process without clients exits on its own.
     if (!this.#connection.isJoined) this.#onExit()
     this.#connection.send({ type: 'release' })
@@ -295,7 +312,7 @@ export class ProcessClient {
         this.#onWarning(message.text)
         break
       case 'leaving':
-        this.#exitReason ??= 'its memory was needed'
+        this.#exitReason ??= memoryNeededReason
         break
       case 'pong':
         this.#watchdog.onPong(message.steps)
@@ -320,7 +337,7 @@ export class ProcessClient {
 
   #onClose(): void {
     if (this.#connection.isOwnProcess && !this.#exitReason)
-      setTimeout(() => this.#kill('its connection broke'), exitGraceMs).unref()
+      setTimeout(() => this.#kill(connectionBrokeReason), exitGraceMs).unref()
     else this.#onExit()
   }
 
@@ -336,7 +353,14 @@ export class ProcessClient {
     this.#connection.close()
     this.#readySettlers?.reject(cause)
     for (const { finish } of this.#calls.values()) finish(cause)
+    this.#onEnd(this.#endType(), this.#exitReason)
     this.#resolveExited()
+  }
+
+  #endType(): ModelEnd['type'] {
+    if (this.#exitReason === memoryNeededReason || this.#exitReason === placeNeededReason) return 'evict'
+    const isExpected = this.#exitReason && this.#exitReason !== connectionBrokeReason && !this.#isStuck
+    return isExpected ? 'unload' : 'crash'
   }
 
   #createExitError(exitStatus: string | number): LlmError {

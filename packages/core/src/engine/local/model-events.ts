@@ -1,0 +1,34 @@
+/** What happens to the model processes that an app uses. */
+
+export interface ModelLoad {
+  readonly type: 'load'
+  readonly model: string
+  readonly processId: number | undefined
+  /** Milliseconds since the app has started the process, or has connected to a running one. */
+  readonly loadMs: number
+  readonly contextSize: number
+  /** Memory for weights and context, in bytes. */
+  readonly sizeBytes: number
+  /** Part of `sizeBytes` on a graphics card. */
+  readonly gpuBytes: number
+  /** Number of layers on a graphics card. */
+  readonly gpuLayers: number
+  /** How the model was loaded otherwise than the options ask for. */
+  readonly notes: readonly string[]
+}
+
+export interface ModelEnd {
+  /**
+   * `unload`: the app no longer needs the model. `evict`: another model needed its place or its memory. `crash`: the
+   * process ended by itself, was killed, or was stuck.
+   */
+  readonly type: 'unload' | 'evict' | 'crash'
+  readonly model: string
+  readonly processId: number | undefined
+  /** Such as `it is no longer needed`. Undefined for a process that ended by itself. */
+  readonly reason: string | undefined
+  /** Milliseconds since the model was loaded. 0 for a process that ended before. */
+  readonly loadedMs: number
+}
+
+export type ModelEvent = ModelLoad | ModelEnd
