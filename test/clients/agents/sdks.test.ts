@@ -42,8 +42,9 @@ const details = [
 ]
 const groups: readonly Group[] = [
   {
-    ...{ project: 'javascript', node: '22', modules: ['ai-sdk', 'agents', 'langchain', 'details'] },
+    ...{ project: 'javascript', node: '22', modules: ['openai', 'ai-sdk', 'agents', 'langchain', 'details'] },
     clients: [
+      ...['openai, responses', 'openai, chats'],
       ...providers,
       ...['@openai/agents, responses', '@openai/agents, chats'],
       ...['@langchain/openai, responses', '@langchain/openai, chats'],
