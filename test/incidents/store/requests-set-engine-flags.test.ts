@@ -16,7 +16,7 @@ const flags = {
   args: ['--slot-save-path', '/'],
   command: 'touch /tmp/owned',
   env: { LD_PRELOAD: '/tmp/owned.so' },
-  lora: '/etc/passwd',
+  lora_base: '/etc/passwd',
   model_path: '/etc/passwd',
   modelProcessPath: '/etc/passwd',
   n_discard: -1,
