@@ -99,7 +99,6 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   /** Creates the client for a call from the app, and validates the caller. */
   const clientFor = ({ caller, dialect }: Pick<CallOptions, 'caller' | 'dialect'> = {}): CallerClient =>
     new CallerClient(parts, { caller: caller && parseCaller(caller), dialect })
-  await closeOnFailure(database, () => batches.start())
 
   llm = {
     ...createAppCalls(clientFor),
@@ -133,6 +132,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       clientOf: (caller, request) => new CallerClient(parts, { caller, ...request, isRequest: true }),
     },
   }
+  // The items of batches are calls, too.
+  await closeOnFailure(database, () => batches.start())
   return llm
 }
 

@@ -16,8 +16,8 @@ export const hasSubscribers = (name: Name): boolean => channelOf(name).hasSubscr
 
 /** @param build called only if the channel has subscribers */
 export function publish<N extends Name>(name: N, build: () => DiagnosticEvents[N]): void {
-  const { hasSubscribers } = channelOf(name)
-  if (hasSubscribers) channelOf(name).publish(build())
+  const target = channelOf(name)
+  if (target.hasSubscribers) target.publish(build())
 }
 
 /** Functions that receive the events of some channels. */
@@ -27,7 +27,7 @@ export type DiagnosticListeners = { readonly [N in Name]?: (event: DiagnosticEve
  * Subscribes to channels, typed by their names, and returns a function that ends the subscription. A listener
  * that throws does not disturb the call: Node.js reports its error as an uncaught exception.
  *
- * @param llm whose events to receive. Other ones of the process are left out
+ * @param llm object of `createLlm()`. Events of other such objects in the process are left out
  */
 export function subscribe(llm: object, listeners: DiagnosticListeners): () => void {
   const subscriptions = Object.entries(listeners).map(([name, listener]) => {

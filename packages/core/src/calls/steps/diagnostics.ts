@@ -4,7 +4,7 @@ import type { CallOver, DiagnosedCall, DiagnosticEvents } from '../../diagnostic
 import type { Call, CallEnd } from '../call.ts'
 import type { CallStep } from '../step.ts'
 
-/** Times of a call that somebody watches, in milliseconds of `performance.now()`. */
+/** Times of a call that began while a channel had a subscriber, in milliseconds of `performance.now()`. */
 interface CallTimes {
   readonly startedAt: number
   admittedAt?: number
