@@ -7,7 +7,7 @@ import {
   type KeyWithSecret,
   type Llm,
 } from '@modelmount/core'
-import type { PageOptions } from '../commands/page-options.ts'
+import type { PageOptions } from '../commands/options/page-options.ts'
 import { currentDatabase, databaseOf, existingDatabase } from '../database.ts'
 import { humanTime } from '../format/human.ts'
 import { formatUsd } from '../format/money.ts'

@@ -2,8 +2,8 @@
 import { Command } from 'commander'
 import type { BatchCommandOptions, ResultsOptions } from '../batch/actions.ts'
 import { environmentHelp } from '../environment.ts'
-import { portOption } from './command.ts'
-import { type PageOptions, withPageOptions } from './page-options.ts'
+import { portOption } from './options/client-command.ts'
+import { type PageOptions, withPageOptions } from './options/page-options.ts'
 
 /** Loaded on use, so that other commands start faster. */
 const work = () => import('../batch/actions.ts')

@@ -2,7 +2,7 @@
 
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption } from './command.ts'
+import { clientCommand, type HostOption } from './options/client-command.ts'
 
 export const cp = clientCommand('cp <source> <destination>', 'copy a model')
 

@@ -1,6 +1,6 @@
 /** `modelmount create`: creates a model from a Modelfile and the files that it names. */
 import type { CreateOptions } from '../create/create.ts'
-import { clientCommand } from './command.ts'
+import { clientCommand } from './options/client-command.ts'
 
 export const create = clientCommand('create <model>', 'create a model from a Modelfile')
   .option('-f, --file <file>', 'the Modelfile; - reads stdin', 'Modelfile')

@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import type { BackupOptions } from '../db/backup.ts'
 import type { CheckOptions } from '../db/check.ts'
 import { environmentHelp } from '../environment.ts'
-import { dataOption } from './data-option.ts'
+import { dataOption } from './options/data-option.ts'
 
 export const db = new Command('db').description('back up and check the database of keys and usage')
 

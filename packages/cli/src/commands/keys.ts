@@ -5,9 +5,9 @@ import type { KeysOptions } from '../accounts/keys.ts'
 import { environmentHelp } from '../environment.ts'
 import { isUsd } from '../format/money.ts'
 import { splitList } from '../list.ts'
-import { dataOption } from './data-option.ts'
-import { integer } from './integer.ts'
-import { type PageOptions, withPageOptions } from './page-options.ts'
+import { dataOption } from './options/data-option.ts'
+import { integer } from './options/integer.ts'
+import { type PageOptions, withPageOptions } from './options/page-options.ts'
 
 /** Settings of a key, as flags. `null` removes a setting. */
 interface KeyFlags extends KeysOptions {

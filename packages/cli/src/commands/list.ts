@@ -3,7 +3,7 @@ import { humanBytes, humanTime } from '../format/human.ts'
 import { table } from '../format/table.ts'
 import { asJson, print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption, type JsonOption } from './command.ts'
+import { clientCommand, type HostOption, type JsonOption } from './options/client-command.ts'
 
 /** Response of `/api/tags`. Source: Ollama API reference, "List models". */
 interface Tags {

@@ -3,7 +3,7 @@ import { humanBytes, humanTime } from '../format/human.ts'
 import { table } from '../format/table.ts'
 import { asJson, print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption, type JsonOption, noteIfNoServer } from './command.ts'
+import { clientCommand, type HostOption, type JsonOption, noteIfNoServer } from './options/client-command.ts'
 
 /** Response of `/api/ps`. Source: Ollama API reference, "List running models". */
 interface Running {

@@ -1,7 +1,7 @@
 /** `modelmount pull`: pulls a model from a registry, with progress. */
 import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption, registryOf } from './command.ts'
+import { clientCommand, type HostOption, registryOf } from './options/client-command.ts'
 
 export const pull = clientCommand('pull <model>', 'pull a model from a registry').option(
   '--insecure',

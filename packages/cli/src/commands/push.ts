@@ -1,7 +1,7 @@
 /** `modelmount push`: pushes a model to a registry, with progress. */
 import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption, registryOf } from './command.ts'
+import { clientCommand, type HostOption, registryOf } from './options/client-command.ts'
 
 export const push = clientCommand('push <model>', 'push a model to a registry').option(
   '--insecure',

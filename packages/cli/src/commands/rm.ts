@@ -2,7 +2,7 @@
 
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption } from './command.ts'
+import { clientCommand, type HostOption } from './options/client-command.ts'
 import { unload } from './stop.ts'
 
 export const rm = clientCommand('rm <models...>', 'remove models')

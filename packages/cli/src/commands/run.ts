@@ -8,7 +8,7 @@ import type { ShowAnswer } from '../describe-model.ts'
 import { type ProgressLine, showProgress } from '../format/progress.ts'
 import { print } from '../output.ts'
 import { type Server, ServerError, withServer } from '../server.ts'
-import { clientCommand, type HostOption, registryOf } from './command.ts'
+import { clientCommand, type HostOption, registryOf } from './options/client-command.ts'
 
 interface RunOptions extends HostOption {
   readonly format?: unknown

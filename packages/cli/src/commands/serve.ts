@@ -4,7 +4,7 @@ import { environmentHelp } from '../environment.ts'
 import { parseHost } from '../host.ts'
 import { splitList } from '../list.ts'
 import type { ServeOptions } from '../serve-options.ts'
-import { integer } from './integer.ts'
+import { integer } from './options/integer.ts'
 
 export const serve = new Command('serve')
   .alias('start')

@@ -3,7 +3,7 @@ import { Option } from 'commander'
 import { describeModel, type ShowAnswer } from '../describe-model.ts'
 import { print } from '../output.ts'
 import { withServer } from '../server.ts'
-import { clientCommand, type HostOption } from './command.ts'
+import { clientCommand, type HostOption } from './options/client-command.ts'
 
 const parts = ['license', 'modelfile', 'parameters', 'system', 'template'] as const
 type Part = (typeof parts)[number]

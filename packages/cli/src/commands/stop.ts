@@ -1,6 +1,6 @@
 /** `modelmount stop`: unloads a model. */
 import { type Server, ServerError, withServer } from '../server.ts'
-import { clientCommand, type HostOption, noteIfNoServer } from './command.ts'
+import { clientCommand, type HostOption, noteIfNoServer } from './options/client-command.ts'
 
 export const stop = clientCommand('stop <model>', 'stop a running model')
 

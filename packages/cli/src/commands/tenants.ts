@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander'
 import type { TenantDeletionOptions } from '../accounts/tenants.ts'
 import { environmentHelp } from '../environment.ts'
-import { dataOption } from './data-option.ts'
+import { dataOption } from './options/data-option.ts'
 
 export const tenants = new Command('tenants').description('delete the data of tenants')
 

@@ -3,8 +3,8 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { UsageOptions } from '../accounts/usage.ts'
 import { environmentHelp } from '../environment.ts'
 import { print } from '../output.ts'
-import { dataOption } from './data-option.ts'
-import { withPageOptions } from './page-options.ts'
+import { dataOption } from './options/data-option.ts'
+import { withPageOptions } from './options/page-options.ts'
 
 export const usage = withPageOptions(new Command('usage'), 'row')
   .description('report usage and cost')

@@ -1,7 +1,7 @@
 /** Common options of commands that call a server. */
 import { Command, Option } from 'commander'
-import { environmentHelp } from '../environment.ts'
-import type { Server, ServerOptions } from '../server.ts'
+import { environmentHelp } from '../../environment.ts'
+import type { Server, ServerOptions } from '../../server.ts'
 import { integer } from './integer.ts'
 
 export interface JsonOption {
