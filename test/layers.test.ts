@@ -53,7 +53,8 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
   },
-  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'http', 'limits', 'options'] },
+  health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
+  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'health', 'http', 'limits', 'options'] },
   'create-llm': {
     values: [
       'accounts',
@@ -64,6 +65,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'engine',
       'engine/local',
       'errors',
+      'health',
       'http',
       'llm',
       'logger',
@@ -91,7 +93,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'options/check',
       'util',
     ],
-    types: ['batches', 'calls', 'response-store'],
+    types: ['batches', 'calls', 'health', 'response-store'],
   },
   testing: { values: ['errors', 'options', 'options/check', 'engine', 'util'], types: ['models'] },
   'dialects/mount': {
@@ -100,7 +102,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   index: {
     values: ['calls', 'create-llm', 'dialects', 'engine', 'errors', 'options'],
-    types: ['accounts', 'batches', 'llm', 'logger', 'storage', 'units'],
+    types: ['accounts', 'batches', 'health', 'llm', 'logger', 'storage', 'units'],
   },
 }
 
@@ -188,7 +190,7 @@ test.each([
   ['express', ['', '/adapter', '/http', '/limits'], ['express']],
   ['fastify', ['', '/adapter', '/http', '/limits'], ['fastify']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
-  ['nest', ['', '/adapter', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
+  ['nest', ['', '/adapter', '/health', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   ['cli', ['', '/database', '/http', '/limits', '/models'], ['@modelmount/express', 'express', 'commander']],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]

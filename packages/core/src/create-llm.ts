@@ -20,13 +20,14 @@ import { withResolver } from './calls/model-actions.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
-import type { QueueOptions } from './calls/steps/queue.ts'
+import { type QueueOptions, QueueStep } from './calls/steps/queue.ts'
 import { publish } from './diagnostics/channels.ts'
 import type { Engine } from './engine/engine.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import type { FindModelSettings } from './engine/model-settings.ts'
 import { invalidRequest, LlmError } from './errors.ts'
+import { HealthChecks } from './health/health-checks.ts'
 import { BodyBudget } from './http/body-budget.ts'
 import { expectCredential } from './http/credential.ts'
 import type { CallerLimits, RateLimiter } from './limits/limits.ts'
@@ -62,7 +63,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const engine = await openEngine(models, resolved, { settingsOf, llmOf })
   const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
   const { database, keys, access, metering, subjects } = accounts
-  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf })
+  const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf))
+  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -91,6 +93,13 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const resolver = new ModelResolver(aliases, async (name) => engine.findModel?.(name) ?? models.get(name))
   const storeActions = admitTransfers(models, shutdown)
   const modelActions = withResolver(storeActions, resolver)
+  const health = new HealthChecks({
+    ...{ engine, database, listModels: () => models.list() },
+    findModel: async (name) => (await resolver.resolve(name)).model,
+    needsModels: !resolved.engine || typeof resolved.engine === 'function',
+    fullQueues: () => queue?.fullQueues() ?? [],
+    isClosing: () => shutdown.isClosing,
+  })
   const parts: ClientParts = {
     ...{ pipeline, shutdown, engine, models: storeActions, resolver, resolveDefaultModel },
     responses: responses.store,
@@ -119,6 +128,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       return subjects.of(await keys.authenticate(secret))
     },
     configure: createConfigure(accounts, aliases),
+    checkHealth: (options) => health.check(options),
     as: (caller) => createCallerLlm(clientFor({ caller })),
     get isClosing() {
       return shutdown.isClosing
@@ -256,9 +266,9 @@ const createConfigure =
 
 const createPipeline = (
   engine: Engine,
-  { local, logger, queue, outputBuffer, interceptors }: Resolved,
+  { local, logger, outputBuffer, interceptors }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
-  { settingsOf, llmOf }: CallContext,
+  { settingsOf, llmOf, queue }: CallContext & { readonly queue: QueueStep | undefined },
 ): CallPipeline =>
   new CallPipeline(
     engine,
@@ -273,7 +283,7 @@ const createPipeline = (
         scopesOf: access.scopesOf,
         llmOf,
       },
-      queue: queue && withModelPermits(queue, settingsOf),
+      queue,
       keys: database && keys,
       maxContextSize: local.maxContextSize,
     }),

@@ -12,6 +12,7 @@ import type { ModelActions } from './calls/model-actions.ts'
 import type { Shutdown } from './calls/shutdown.ts'
 import type { Engine } from './engine/engine.ts'
 import type { LlmError } from './errors.ts'
+import type { Health, HealthOptions } from './health/health-checks.ts'
 import type { BodyBudget } from './http/body-budget.ts'
 import type { StallLimits } from './http/message.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
@@ -54,6 +55,12 @@ export interface Llm extends AppCalls {
    * caller.
    */
   as(caller: Caller): CallerLlm
+  /**
+   * Checks whether the app can answer calls now: that it is not closing, its database can be written, its queues have
+   * room, its engine can run, and it has at least one model that works. Takes a second at most, runs once at a time, and
+   * keeps its results for half a second. The routes of `healthRouter()` answer from it.
+   */
+  checkHealth(options?: HealthOptions): Promise<Health>
   /** Whether `close` was called. A readiness check of the app answers 503 from then on. */
   readonly isClosing: boolean
   /**

@@ -1,4 +1,11 @@
 /** The entry point `@modelmount/express`. */
 
 export { type RateLimitOptions, rateLimit } from './rate-limit.ts'
-export { type AdminRouterOptions, adminRouter, llmRouter, type RouterOptions } from './router.ts'
+export {
+  type AdminRouterOptions,
+  adminRouter,
+  type HealthRouterOptions,
+  healthRouter,
+  llmRouter,
+  type RouterOptions,
+} from './router.ts'

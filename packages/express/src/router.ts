@@ -2,9 +2,11 @@
 import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
+  type HealthMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
+  prepareHealthMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import { readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
@@ -12,6 +14,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 
 export type RouterOptions = MountOptions<Request>
 export type AdminRouterOptions = AdminMountOptions<Request>
+export type HealthRouterOptions = HealthMountOptions<Request>
 
 /**
  * Creates a router with the routes of an `Llm`. Mount it before `express.json()`, whose limit of 100 kB is
@@ -26,6 +29,13 @@ export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
  */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options))
+
+/**
+ * Creates a router with `/livez`, `/readyz` and `/startupz`, which load balancers and orchestrators call without
+ * authentication.
+ */
+export const healthRouter = (llm: Llm, options: HealthRouterOptions = {}): Router =>
+  routerOf(llm, prepareHealthMount(llm, options))
 
 function routerOf(
   llm: Llm,

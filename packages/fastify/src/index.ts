@@ -1,4 +1,11 @@
 /** The entry point `@modelmount/fastify`. */
 
-export { type AdminPluginOptions, adminPlugin, type LlmPluginOptions, llmPlugin } from './plugin.ts'
+export {
+  type AdminPluginOptions,
+  adminPlugin,
+  type HealthPluginOptions,
+  healthPlugin,
+  type LlmPluginOptions,
+  llmPlugin,
+} from './plugin.ts'
 export { type RateLimitOptions, rateLimit } from './rate-limit.ts'

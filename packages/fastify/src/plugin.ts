@@ -3,9 +3,11 @@ import { Readable } from 'node:stream'
 import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
+  type HealthMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
+  prepareHealthMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import {
@@ -21,6 +23,10 @@ export interface LlmPluginOptions extends MountOptions<FastifyRequest> {
 }
 
 export interface AdminPluginOptions extends AdminMountOptions<FastifyRequest> {
+  readonly llm: Llm
+}
+
+export interface HealthPluginOptions extends HealthMountOptions<FastifyRequest> {
   readonly llm: Llm
 }
 
@@ -49,6 +55,16 @@ export const adminPlugin = async (app: FastifyInstance, options: AdminPluginOpti
   const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as AdminPluginOptions &
     RegisterOptions
   addRoutes(app, llm, prepareAdminMount(llm, mountOptions))
+}
+
+/**
+ * Adds `/livez`, `/readyz` and `/startupz`, which load balancers and orchestrators call without authentication:
+ * `app.register(healthPlugin, { llm })`.
+ */
+export const healthPlugin = async (app: FastifyInstance, options: HealthPluginOptions): Promise<void> => {
+  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as HealthPluginOptions &
+    RegisterOptions
+  addRoutes(app, llm, prepareHealthMount(llm, mountOptions))
 }
 
 function addRoutes(

@@ -5,9 +5,11 @@ import { Router, type RouterContext, type RouterMiddleware } from '@koa/router'
 import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
+  type HealthMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
+  prepareHealthMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import {
@@ -23,6 +25,7 @@ import {
  */
 export type RouterOptions = MountOptions<RouterContext>
 export type AdminRouterOptions = AdminMountOptions<RouterContext>
+export type HealthRouterOptions = HealthMountOptions<RouterContext>
 
 /**
  * Creates a router with the routes of an `Llm`. Use its `routes()` before a body parser, whose limit of 1 MB
@@ -37,6 +40,13 @@ export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
  */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
   routerOf(llm, prepareAdminMount(llm, options))
+
+/**
+ * Creates a router with `/livez`, `/readyz` and `/startupz`, which load balancers and orchestrators call without
+ * authentication.
+ */
+export const healthRouter = (llm: Llm, options: HealthRouterOptions = {}): Router =>
+  routerOf(llm, prepareHealthMount(llm, options))
 
 function routerOf(
   llm: Llm,

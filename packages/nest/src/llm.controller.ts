@@ -4,6 +4,7 @@
  */
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
 import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
+import { type HealthRouteOptions, healthRoutes } from '@modelmount/core/health'
 import {
   type AuthenticateContext,
   type AuthenticateOptions,
@@ -59,6 +60,13 @@ export interface LlmRouteOptions {
    */
   readonly adminPath?: string | undefined
   /**
+   * Serves `/livez`, `/readyz` and `/startupz`, without authentication. `path` is their prefix, after the global prefix
+   * of the app. The guards of the app apply to them, too.
+   *
+   * @default not mounted
+   */
+  readonly health?: true | (HealthRouteOptions & { readonly path?: string | undefined }) | undefined
+  /**
    * How to answer unknown paths, and other methods on our paths: `pass` leaves them to the app, `error` answers 404 or
    * 405 in the dialect of the client. Without a `path`, `error` also applies to the paths of modules that are imported
    * later. OPTIONS on our paths is always answered.
@@ -89,9 +97,9 @@ export interface LlmRouteOptions {
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
-/** Returns the controller of the public APIs and, with `adminPath`, the one of the admin API. */
+/** Returns the controller of the public APIs, and those of the admin API and of the health routes if they are asked for. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, dialects = dialectNames, bodyLimit = '32mb' } = options
+  const { path = '', adminPath, health, dialects = dialectNames, bodyLimit = '32mb' } = options
   const { cloudRoutes, llamaServerRoutes } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   // Checked now, so that an invalid option fails the set-up instead of each request.
@@ -142,9 +150,16 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     routesFor(dialects, { cloudRoutes, llamaServerRoutes }),
     unknownRoutes,
   )
-  return adminPath === undefined
-    ? [controller]
-    : [controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'), controller]
+  const controllers = [controller]
+  if (health) {
+    const { path = '', ...routeOptions } = health === true ? {} : health
+    controllers.unshift(
+      controllerOf(`${routesController} (health)`, path, healthRoutes(routeOptions), 'pass'),
+    )
+  }
+  if (adminPath !== undefined)
+    controllers.unshift(controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'))
+  return controllers
 }
 
 class LlmController {

@@ -45,6 +45,7 @@ const extras: object = {
   llamaServerRoutes: undefined,
   path: undefined,
   adminPath: undefined,
+  health: undefined,
   unknownRoutes: undefined,
   bodyLimit: undefined,
   publicUrl: undefined,

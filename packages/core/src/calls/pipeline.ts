@@ -23,7 +23,7 @@ import { createDiagnosticsSteps } from './steps/diagnostics.ts'
 import { InterceptorsStep } from './steps/interceptors.ts'
 import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
 import { createOutputLimitStep } from './steps/output-limit.ts'
-import { type QueueOptions, QueueStep } from './steps/queue.ts'
+import type { QueueStep } from './steps/queue.ts'
 import { modelStep } from './steps/resolve-model.ts'
 import { createRevocationStep } from './steps/revocation.ts'
 
@@ -35,7 +35,7 @@ export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Acce
   /** If undefined, a revocation does not end running answers. */
   readonly keys: Pick<Keys, 'onRevoked'> | undefined
   /** If undefined, all calls go to the engine at once. */
-  readonly queue: QueueOptions | undefined
+  readonly queue: QueueStep | undefined
   /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined
   readonly interceptors: readonly Interceptor[]
@@ -63,7 +63,7 @@ export function createSteps(given: StepParts): readonly CallStep[] {
     createDefaultsStep(parts),
     createOutputLimitStep(parts.subjects),
     new LimitsStep(parts, isIntercepted ? 'after-interceptors' : 'all'),
-    ...(queue ? [new QueueStep(queue)] : []),
+    ...(queue ? [queue] : []),
     ...(ledger ? [new CreditStep(ledger)] : []),
     diagnostics.last,
   ]

@@ -8,9 +8,11 @@ export { checkAdmin, checkAuthenticate, isLlm } from './check-mount.ts'
 export { dialectNames } from './index.ts'
 export {
   type AdminMountOptions,
+  type HealthMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
+  prepareHealthMount,
   prepareMount,
 } from './mount.ts'
 export type { DialectTable } from './table.ts'

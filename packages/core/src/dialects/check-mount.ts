@@ -3,11 +3,15 @@ import { internals, type Llm } from '../llm.ts'
 
 /** Expects an `Llm`, and `authenticate` if and only if its `auth` is `host`. */
 export function checkMount(llm: Llm, authenticate: unknown): void {
+  checkLlm(llm)
+  checkAuthenticate(llm, authenticate)
+}
+
+export function checkLlm(llm: Llm): void {
   if (typeof llm?.generate !== 'function')
     throw new TypeError(
       `Expected an Llm, got ${llm instanceof Promise ? 'a Promise: write `await createLlm()`' : String(llm)}`,
     )
-  checkAuthenticate(llm, authenticate)
 }
 
 /** Whether an object is an `Llm`, and not a fake of a test with some of its methods. */

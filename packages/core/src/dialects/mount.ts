@@ -6,6 +6,7 @@ import type { RouteTable } from '../http/route.ts'
 import type { Llm } from '../llm.ts'
 import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
+import { type HealthRouteOptions, healthRoutes } from './health/index.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
 import type { DialectTable } from './table.ts'
 
@@ -72,6 +73,17 @@ export function prepareMount<Source>(llm: Llm, options: MountOptions<Source>): M
 export function prepareAdminMount<Source>(llm: Llm, options: AdminMountOptions<Source>): Mount<Source> {
   checkKeys('', options, adminOptions)
   return prepare(llm, options, adminRoutes)
+}
+
+/** Options of the health routes. `authenticate` is needed only for `?verbose` and for further models in `?model=`. */
+export type HealthMountOptions<Source> = HealthRouteOptions & AuthenticateOptions<Source>
+
+/** Checks the options of health routes and returns these. Throws a `TypeError` for an invalid option. */
+export function prepareHealthMount<Source>(llm: Llm, options: HealthMountOptions<Source>): Mount<Source> {
+  checkKeys('', options, ['models', 'authenticate', 'authenticateTimeout'])
+  const { models, ...mountOptions } = options
+  // Other routers may be mounted at the same path.
+  return prepare(llm, { ...mountOptions, unknownRoutes: 'pass' }, () => healthRoutes({ models }))
 }
 
 const adminOptions = ['unknownRoutes', 'bodyLimit', 'publicUrl', 'authenticate', 'authenticateTimeout']

@@ -2,6 +2,7 @@
 import type { ModelDetails } from '../models/gguf/model-details.ts'
 import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
+import type { EngineHealth } from './engine-health.ts'
 import type { GenerateEvent } from './events.ts'
 import type { ModelSettings } from './model-settings.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
@@ -56,6 +57,8 @@ export interface Engine {
    */
   deletePromptStates?(tenant: string): Promise<number>
   loaded(): readonly LoadedModel[]
+  /** What the engine knows about its ability to answer. An engine without it counts as healthy. */
+  readonly health?: EngineHealth
   /**
    * Finds a model before the store looks for it. Returns undefined for a name that only the store may know. An engine
    * without this method leaves all names to the store.

@@ -83,6 +83,12 @@ export class FairQueue {
     return this.#queue.size
   }
 
+  /** Whether a further call of a tenant with calls in the queue would be rejected. */
+  get isFull(): boolean {
+    const excess = Math.max(0, this.#admitted - this.#permits)
+    return this.#admitted >= this.#permits && this.#queue.size + excess >= this.#maxQueued
+  }
+
   /**
    * Resolves with a function that releases the permit, or with `undefined` when the signal aborts first. When
    * more than `maxQueued` calls wait, one of these calls rejects with an `LlmError` `overloaded`, which

@@ -34,6 +34,11 @@ export function checkFunction(option: string, value: unknown): void {
     throw new TypeError(`Expected \`${option}\` to be a function, got ${describeValue(value)}`)
 }
 
+export function checkStrings(option: string, value: unknown): void {
+  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
+    throw new TypeError(`Expected \`${option}\` to be a list of strings, got ${JSON.stringify(value)}`)
+}
+
 export function checkInteger<T>(option: string, value: T, min: number, max: number): T {
   if (value === undefined) return value
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return value

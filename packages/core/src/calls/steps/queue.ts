@@ -18,12 +18,18 @@ export interface QueueOptions {
   readonly permitsOf?: (model: string) => number | undefined
 }
 
+interface QueueEntry {
+  readonly modelName: string
+  readonly queue: FairQueue
+  users: number
+}
+
 export class QueueStep implements CallStep {
   readonly name = 'queue'
   readonly mayWait = true
   readonly #options: QueueOptions
   /** Queues by `queueKeyOf`. A queue is removed when no call uses it. */
-  readonly #queues = new Map<string, { readonly queue: FairQueue; users: number }>()
+  readonly #queues = new Map<string, QueueEntry>()
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -34,8 +40,8 @@ export class QueueStep implements CallStep {
     // The engine schedules background calls, embeddings and loads itself.
     const key = call.isBackground ? undefined : queueKeyOf(call)
     if (key === undefined) return
-    const { tenant, weight, signal } = call
-    const entry = this.#queues.get(key) ?? { queue: this.#createQueue(call), users: 0 }
+    const { tenant, weight, signal, modelName } = call
+    const entry = this.#queues.get(key) ?? { modelName, queue: this.#createQueue(call), users: 0 }
     this.#queues.set(key, entry)
     entry.users++
     const leave = (): void => {
@@ -52,6 +58,11 @@ export class QueueStep implements CallStep {
       leave()
       throw error
     }
+  }
+
+  /** Returns the names of models whose queue admits no further call. */
+  fullQueues(): readonly string[] {
+    return [...this.#queues.values()].filter(({ queue }) => queue.isFull).map(({ modelName }) => modelName)
   }
 
   #createQueue({ modelName }: Call): FairQueue {

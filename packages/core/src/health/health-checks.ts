@@ -1,0 +1,154 @@
+/** Checks whether an app can answer calls of models now. */
+import type { Engine } from '../engine/engine.ts'
+import { LlmError, modelNotFound } from '../errors.ts'
+import type { Model } from '../models/model.ts'
+import type { Database } from '../storage/database.ts'
+import { type Check, SharedCheck } from './shared-check.ts'
+
+/** The result of `llm.checkHealth()`. */
+export interface Health {
+  /** `unavailable` if one of the checks is. */
+  readonly status: HealthStatus
+  /** By name: `app`, `database`, `engine`, `queue` and `models`, and `model NAME` for each model that was asked for. */
+  readonly checks: Readonly<Record<string, HealthCheck>>
+}
+
+export interface HealthCheck {
+  readonly status: HealthStatus
+  /** What is wrong. Absent if the status is `ok`. */
+  readonly reason?: string
+}
+
+export type HealthStatus = 'ok' | 'unavailable'
+
+export interface HealthOptions {
+  /**
+   * Names of models that must decode a token within a second, if they are loaded. A model that decodes for other calls
+   * needs no further proof. A model that is not loaded must be there, and its last process must not just have crashed.
+   * No model is loaded or kept loaded for longer. Results are kept for 5 s.
+   *
+   * @default none
+   */
+  readonly models?: readonly string[] | undefined
+}
+
+export interface HealthParts {
+  readonly engine: Engine
+  /** Undefined if the app has no database. */
+  readonly database: Database | undefined
+  readonly listModels: () => Promise<readonly Model[]>
+  /** Resolves with undefined for an unknown name. */
+  readonly findModel: (name: string) => Promise<Model | undefined>
+  /** Whether the app needs a model on disk. An engine of the host app may need none. */
+  readonly needsModels: boolean
+  /** Returns the names of models whose queue is full. */
+  readonly fullQueues: () => readonly string[]
+  readonly isClosing: () => boolean
+}
+
+/** How long a caller waits for a check, and how long its result is kept, in ms. Both together stay below 2 s. */
+const limits = { deadlineMs: 1_000, keptMs: 500 }
+/** How long a decoded token is a proof, in ms. */
+const probeKeptMs = 5_000
+/** Models whose last result is kept. Each costs some hundred bytes. */
+const maxProbes = 1_000
+
+export class HealthChecks {
+  readonly #parts: HealthParts
+  readonly #database: SharedCheck
+  readonly #engine: SharedCheck
+  readonly #models: SharedCheck
+  /** By the name of the model and its process, so that a new process needs a proof of its own. */
+  readonly #probes = new Map<string, SharedCheck>()
+  readonly #modelProblems = new Map<string, SharedCheck>()
+
+  constructor(parts: HealthParts) {
+    this.#parts = parts
+    this.#database = new SharedCheck(() => checkDatabase(parts.database), limits)
+    this.#engine = new SharedCheck(async () => parts.engine.health?.problem(), limits)
+    this.#models = new SharedCheck((signal) => this.#findServableModel(signal), limits)
+  }
+
+  async check({ models = [] }: HealthOptions = {}): Promise<Health> {
+    const { database, isClosing, fullQueues } = this.#parts
+    const full = fullQueues()
+    const checks: readonly (readonly [
+      name: string,
+      problem: Promise<string | undefined> | string | undefined,
+    ])[] = [
+      ['app', isClosing() ? 'The app is closing.' : undefined],
+      ...(database ? [['database', this.#database.run()] as const] : []),
+      ['engine', this.#engine.run()],
+      ['queue', full.length > 0 ? `The queue is full: ${full.join(', ')}.` : undefined],
+      ['models', this.#models.run()],
+      ...models.map((name) => [`model ${name}`, this.#checkModel(name)] as const),
+    ]
+    const results = await Promise.all(
+      checks.map(async ([name, pending]): Promise<[string, HealthCheck]> => {
+        const reason = await pending
+        return [name, reason === undefined ? { status: 'ok' } : { status: 'unavailable', reason }]
+      }),
+    )
+    const isOk = results.every(([, { status }]) => status === 'ok')
+    return { status: isOk ? 'ok' : 'unavailable', checks: Object.fromEntries(results) }
+  }
+
+  /** Returns a problem if there are models, but each has one. */
+  async #findServableModel(signal: AbortSignal): Promise<string | undefined> {
+    const { engine, listModels, needsModels } = this.#parts
+    const models = (await listModels()).filter((model) => !isWithoutWeights(model))
+    if (models.length === 0) return needsModels ? 'There is no model.' : undefined
+    const problems = models.map(async (model) => {
+      const problem = await engine.health?.problemOf(model, signal)
+      if (problem !== undefined) throw new Error(problem)
+    })
+    try {
+      await Promise.any(problems)
+      return undefined
+    } catch (error) {
+      return String(((error as AggregateError).errors[0] as Error).message)
+    }
+  }
+
+  async #checkModel(name: string): Promise<string | undefined> {
+    const { engine, findModel, needsModels } = this.#parts
+    const model = await findModel(name).catch((error: unknown) => LlmError.from(error))
+    if (model instanceof LlmError) return model.message
+    if (!model) return needsModels ? modelNotFound(name).message : undefined
+    if (isWithoutWeights(model)) return `The weights of the model "${model.name}" are missing.`
+    const { health } = engine
+    if (!health) return undefined
+    const problem = await sharedCheckOf(this.#modelProblems, model.name, limits, (signal) =>
+      health.problemOf(model, signal),
+    ).run()
+    if (problem !== undefined) return problem
+    const process = engine.loaded().find((loaded) => loaded.name === model.name)?.processId
+    const key = `${model.name} ${process}`
+    const probeLimits = { deadlineMs: limits.deadlineMs, keptMs: probeKeptMs }
+    return sharedCheckOf(this.#probes, key, probeLimits, async (signal) => {
+      await health.probe(model, signal)
+      return undefined
+    }).run()
+  }
+}
+
+const isWithoutWeights = ({ path, isIncomplete, details }: Model): boolean =>
+  !details && (path === '' || isIncomplete === true)
+
+function sharedCheckOf(
+  checks: Map<string, SharedCheck>,
+  key: string,
+  options: typeof limits,
+  check: Check,
+): SharedCheck {
+  const shared = checks.get(key) ?? new SharedCheck(check, options)
+  const [oldest] = checks.keys()
+  if (!checks.has(key) && checks.size >= maxProbes && oldest !== undefined) checks.delete(oldest)
+  checks.set(key, shared)
+  return shared
+}
+
+/** Resolves if the database can be written: a read would not notice an SQLite file that another program has locked. */
+async function checkDatabase(database: Database | undefined): Promise<undefined> {
+  await database?.transaction(({ query }) => query('SELECT 1'))
+}

@@ -1,0 +1,51 @@
+/** A check that many requests share: it runs once at a time, and its result is kept for some time. */
+import { withTimeout } from '../util/with-timeout.ts'
+
+/** Returns the problem that it has found. Its signal aborts at the deadline. */
+export type Check = (signal: AbortSignal) => Promise<string | undefined>
+
+export interface SharedCheckOptions {
+  /** How long a caller waits for a result, in ms. */
+  readonly deadlineMs: number
+  /** How long a result is kept, in ms. */
+  readonly keptMs: number
+}
+
+interface Result {
+  readonly problem: string | undefined
+  readonly at: number
+}
+
+export class SharedCheck {
+  readonly #check: Check
+  readonly #options: SharedCheckOptions
+  #running: Promise<Result> | undefined
+  #last: Result | undefined
+
+  constructor(check: Check, options: SharedCheckOptions) {
+    this.#check = check
+    this.#options = options
+  }
+
+  /** Resolves with the problem, or with undefined. A check that exceeds the deadline is a problem, and runs on alone. */
+  async run(): Promise<string | undefined> {
+    const { deadlineMs, keptMs } = this.#options
+    if (this.#last && performance.now() - this.#last.at < keptMs) return this.#last.problem
+    this.#running ??= this.#start().finally(() => {
+      this.#running = undefined
+    })
+    const result = await withTimeout(this.#running, deadlineMs)
+    return result ? result.problem : `No result within ${deadlineMs / 1_000} s.`
+  }
+
+  async #start(): Promise<Result> {
+    let problem: string | undefined
+    try {
+      problem = await this.#check(AbortSignal.timeout(this.#options.deadlineMs))
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error)
+    }
+    this.#last = { problem, at: performance.now() }
+    return this.#last
+  }
+}
