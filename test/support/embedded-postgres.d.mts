@@ -1,5 +1,9 @@
 export interface RunningPostgres {
   readonly url: string
+  /** Ends the server, and keeps its data. */
+  halt(): Promise<void>
+  /** Starts the server again, on the same port. */
+  resume(): Promise<void>
   stop(): Promise<void>
 }
 

@@ -48,32 +48,51 @@ export async function startPostgres({ onStop } = {}) {
   )
   if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
 
-  for (let attempt = 1; ; attempt++) {
-    const port = await freePort()
+  const run = async (port) => {
     const server = spawn(join(native, 'bin/postgres'), ['-D', data, '-p', `${port}`, ...settings], {
       ...user,
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     const lines = []
-    if (await isReady(server.stderr, lines)) {
-      server.stderr.resume()
-      return {
-        url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-        stop: async () => {
-          const ended = once(server, 'exit')
-          server.kill('SIGINT') // Fast shutdown: the server does not wait for its clients.
-          await ended
-          try {
-            onStop?.(data)
-          } finally {
-            rmSync(folder, { recursive: true, force: true })
-          }
-        },
+    if (!(await isReady(server.stderr, lines)))
+      throw new Error(`postgres has not started: ${lines.join('\n')}`)
+    server.stderr.resume()
+    return server
+  }
+  const { port, ...started } = await runOnFreePort(run)
+  let { server } = started
+  const halt = async () => {
+    const ended = once(server, 'exit')
+    server.kill('SIGINT') // Fast shutdown: the server does not wait for its clients.
+    await ended
+  }
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    halt,
+    resume: async () => {
+      server = await run(port)
+    },
+    stop: async () => {
+      await halt()
+      try {
+        onStop?.(data)
+      } finally {
+        rmSync(folder, { recursive: true, force: true })
       }
+    },
+  }
+}
+
+/** Another process may take a free port before the server does. */
+async function runOnFreePort(run) {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort()
+    try {
+      return { server: await run(port), port }
+    } catch (error) {
+      if (attempt === 3) throw error
     }
-    // Another process may have taken the port since `freePort()`.
-    if (attempt === 3) throw new Error(`postgres has not started: ${lines.join('\n')}`)
   }
 }
 

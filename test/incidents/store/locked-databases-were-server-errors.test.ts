@@ -2,21 +2,11 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../../../packages/core/src/storage/open.ts'
-import { connect } from '../../../packages/core/src/storage/sqlite/connection.ts'
 import { emptyFolder } from '../../support/empty-folder.ts'
+import { lockDatabase } from '../../support/lock-database.ts'
 import { chats, serveScripted } from '../../support/served.ts'
 
 const folder = emptyFolder()
-
-/** Locks an SQLite file, as another program does. */
-async function lock(path: string): Promise<() => void> {
-  const other = await connect(path, false)
-  other.run('BEGIN IMMEDIATE')
-  return () => {
-    other.rollback()
-    other.close()
-  }
-}
 
 test('every API responds with 503 and retry-after within 8 s, and calls work again after the lock', async () => {
   const database = join(folder, 'data.db')
@@ -31,7 +21,7 @@ test('every API responds with 503 and retry-after within 8 s, and calls work aga
         post(path, body, { authorization: `Bearer ${keys[index]?.secret}` }),
       ),
     )
-  const release = await lock(database)
+  const release = await lockDatabase(database)
   const startedAt = performance.now()
 
   const responses = await askAll()
@@ -53,7 +43,7 @@ test('many writes do not wait one after the other: each fails within 8 s, and no
   const database = await openDatabase(path)
   onTestFinished(() => database.close())
   await database.query('CREATE TABLE things (id INTEGER PRIMARY KEY)')
-  const release = await lock(path)
+  const release = await lockDatabase(path)
   const startedAt = performance.now()
 
   const writes = Array.from({ length: 1_500 }, (_, id) =>

@@ -58,7 +58,7 @@ export interface Engine {
   deletePromptStates?(tenant: string): Promise<number>
   loaded(): readonly LoadedModel[]
   /** What the engine knows about its ability to answer. An engine without it counts as healthy. */
-  readonly health?: EngineHealth
+  readonly health?: EngineHealth | undefined
   /**
    * Finds a model before the store looks for it. Returns undefined for a name that only the store may know. An engine
    * without this method leaves all names to the store.

@@ -41,7 +41,8 @@ export class SharedCheck {
   async #start(): Promise<Result> {
     let problem: string | undefined
     try {
-      problem = await this.#check(AbortSignal.timeout(this.#options.deadlineMs))
+      // Earlier than the deadline, so that the check can still say what it waited for.
+      problem = await this.#check(AbortSignal.timeout(0.9 * this.#options.deadlineMs))
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error)
     }

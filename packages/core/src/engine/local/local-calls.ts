@@ -68,6 +68,11 @@ export class LocalCalls {
     this.#maxContextSize = limits.maxContextSize
   }
 
+  /** Whether so many calls are in the engine that further ones would be rejected. */
+  get isFull(): boolean {
+    return this.#callCap.isFull
+  }
+
   /** Runs the task when the model is loaded. Resolves with `undefined` if the signal aborts first. */
   async run<T>({
     request,

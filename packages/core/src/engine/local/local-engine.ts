@@ -35,6 +35,7 @@ import {
   scopeTenant,
 } from './local-calls.ts'
 import { LocalGenerations } from './local-generations.ts'
+import { LocalHealth } from './local-health.ts'
 import type { ModelEvent } from './model-events.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
 import type { ProcessClient } from './supervisor/process-client.ts'
@@ -82,6 +83,7 @@ interface RequestOutcome {
 }
 
 export class LocalEngine implements Engine {
+  readonly health: LocalHealth
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
   readonly #calls: LocalCalls
@@ -90,9 +92,15 @@ export class LocalEngine implements Engine {
 
   constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
     const { maxContextSize = Number.POSITIVE_INFINITY, debug = () => {} } = options
+    const { onModelEvent = () => {} } = options
     this.#models = models
-    this.#loaded = new LoadedModels(resolveSettings(models, options, maxContextSize), options.maxLoadedModels)
+    const settings = resolveSettings(models, options, maxContextSize, (event) => {
+      this.health.onModelEvent(event)
+      onModelEvent(event)
+    })
+    this.#loaded = new LoadedModels(settings, options.maxLoadedModels)
     this.#calls = new LocalCalls(models, this.#loaded, { ...options, maxContextSize })
+    this.health = new LocalHealth(this.#loaded, settings, () => this.#calls.isFull)
     this.#generations = new LocalGenerations(this.#calls, this.#loaded.failures, this.#counted, debug)
   }
 
@@ -231,6 +239,7 @@ function resolveSettings(
   models: ModelsOnDisk,
   options: LocalEngineOptions,
   maxContextSize: number,
+  onModelEvent: LocalModelSettings['onModelEvent'],
 ): LocalModelSettings {
   const { contextSize = 4096, gpuLayers, flashAttention, kvCacheType, promptCache, parallel } = options
   return {
@@ -257,7 +266,7 @@ function resolveSettings(
     check: (model) => models.check(model),
     isPooling: async (model) => (await models.details(model)).capabilities.includes('embedding'),
     warn: options.warn ?? (() => {}),
-    onModelEvent: options.onModelEvent ?? (() => {}),
+    onModelEvent,
   }
 }
 

@@ -20,6 +20,7 @@ import type { CallObserver, LoadedProcess, LoadedTask } from './loaded-process.t
 import { startProcess } from './start-process.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { LoadGate } from './supervisor/load-gate.ts'
+import type { ProcessClient } from './supervisor/process-client.ts'
 
 export class LocalModel {
   readonly key: string
@@ -59,6 +60,11 @@ export class LocalModel {
 
   get isLoaded(): boolean {
     return this.#running !== undefined
+  }
+
+  /** The running process, whether its model is loaded or not. */
+  get process(): ProcessClient | undefined {
+    return this.#running?.process
   }
 
   /**

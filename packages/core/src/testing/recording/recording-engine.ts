@@ -155,6 +155,10 @@ class Recorder implements RecordingEngine {
     return [...loaded, ...this.#recordings.loaded().filter(({ name }) => !names.includes(name))]
   }
 
+  get health(): Engine['health'] {
+    return this.#recorder?.health
+  }
+
   findModel(name: string): Model | undefined {
     return this.#recorder ? this.#recorder.findModel?.(name) : this.#recordings.findModel(name)
   }

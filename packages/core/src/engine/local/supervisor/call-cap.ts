@@ -32,6 +32,11 @@ export class CallCap {
     this.#options = options
   }
 
+  /** Whether only calls of tenants without calls are still admitted. */
+  get isFull(): boolean {
+    return this.#total.calls >= this.#options.maxCalls
+  }
+
   /**
    * Throws an `LlmError` `overloaded` at once when a bound is exceeded, and `invalid_request` for a prompt that
    * never fits.

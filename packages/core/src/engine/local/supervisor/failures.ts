@@ -80,12 +80,9 @@ export class Failures {
     if (failure) failure.loadCrashes = 0
   }
 
-  /**
-   * Resets the failures if the event is output. The events `start`, `prompt` and `progress` are no output, since they
-   * need only the prompt.
-   */
+  /** Resets the failures if the event is output. */
   onEvent(fingerprint: string, type: GenerateEvent['type']): void {
-    if (type !== 'start' && type !== 'prompt' && type !== 'progress') this.onOutput(fingerprint)
+    if (isOutput(type)) this.onOutput(fingerprint)
   }
 
   onOutput(fingerprint: string): void {
@@ -102,5 +99,9 @@ export class Failures {
     return failure
   }
 }
+
+/** The events `start`, `prompt` and `progress` are no output, since they need only the prompt. */
+export const isOutput = (type: GenerateEvent['type']): boolean =>
+  type !== 'start' && type !== 'prompt' && type !== 'progress'
 
 const toMinutes = (ms: number): number => Math.ceil(ms / 60_000)

@@ -7,6 +7,7 @@ import type { CallResult, CallType, Footprint, FromProcess } from '../ipc/messag
 import { createConsumptionReporter } from '../ipc/reader-lag.ts'
 import { fromWireError } from '../ipc/wire-error.ts'
 import type { ModelEnd } from '../model-events.ts'
+import { isOutput } from './failures.ts'
 import { type ConnectionOptions, ProcessConnection } from './process-connection.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -89,6 +90,9 @@ export class ProcessClient {
   #hasCrashed = false
   #isStuck = false
   #lastId = 0
+  /** Calls of `ping` that wait for an answer. */
+  readonly #pings = new Set<{ resolve(): void; reject(error: LlmError): void }>()
+  #lastTokenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ProcessClientOptions) {
     this.#onMemoryWait = options.onMemoryWait
@@ -136,6 +140,11 @@ export class ProcessClient {
     return this.#hasWaited && !this.#footprint
   }
 
+  /** When the process has last sent output of a call, on the clock of `performance.now()`. */
+  get lastTokenAt(): number {
+    return this.#lastTokenAt
+  }
+
   get hasEnded(): boolean {
     return this.#hasEnded
   }
@@ -169,6 +178,13 @@ export class ProcessClient {
     } finally {
       this.#loadWatchers.delete(onProgress)
     }
+  }
+
+  /** Resolves when the process has answered, which a process that hangs never does. Rejects when it has ended. */
+  ping(): Promise<void> {
+    if (this.#hasEnded) return Promise.reject(this.#createExitError(''))
+    this.#connection.send({ type: 'ping' })
+    return new Promise((resolve, reject) => this.#pings.add({ resolve, reject }))
   }
 
   /**
@@ -300,6 +316,7 @@ export class ProcessClient {
         this.#onMemoryWait()
         break
       case 'events':
+        if (message.events.some(({ event }) => isOutput(event.type))) this.#lastTokenAt = performance.now()
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
         break
       case 'result':
@@ -316,6 +333,8 @@ export class ProcessClient {
         break
       case 'pong':
         this.#watchdog.onPong(message.steps)
+        for (const { resolve } of this.#pings) resolve()
+        this.#pings.clear()
     }
   }
 
@@ -353,6 +372,8 @@ export class ProcessClient {
     this.#connection.close()
     this.#readySettlers?.reject(cause)
     for (const { finish } of this.#calls.values()) finish(cause)
+    for (const { reject } of this.#pings) reject(cause)
+    this.#pings.clear()
     this.#onEnd(this.#endType(), this.#exitReason)
     this.#resolveExited()
   }
