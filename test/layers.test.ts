@@ -48,6 +48,9 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/model-process': {
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
+  machine: {
+    values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
+  },
   diagnostics: { types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
   calls: {
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
@@ -191,7 +194,11 @@ test.each([
   ['fastify', ['', '/adapter', '/http', '/limits'], ['fastify']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
   ['nest', ['', '/adapter', '/health', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
-  ['cli', ['', '/database', '/http', '/limits', '/models'], ['@modelmount/express', 'express', 'commander']],
+  [
+    'cli',
+    ['', '/database', '/http', '/limits', '/machine', '/models'],
+    ['@modelmount/express', 'express', 'commander'],
+  ],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]
   for (const file of sources(join(root, 'packages', name, 'src'))) {

@@ -21,6 +21,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/usage/real-engine.test.ts': ['npm test', 'usage of real calls'],
 
   // `.ci/run` runs these after `npm test`.
+  'packages/cli/src/doctor/doctor.test.ts': [
+    '.ci/run',
+    'the checks of modelmount doctor in separate processes',
+  ],
   'packages/cli/src/bin.test.ts': ['.ci/run', 'each command in a separate process'],
   'packages/cli/src/{db/db,accounts/keys,accounts/metered,accounts/tenants}.test.ts': [
     '.ci/run',

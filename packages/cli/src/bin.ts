@@ -5,6 +5,7 @@ import { batch } from './commands/batch.ts'
 import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
 import { db } from './commands/db.ts'
+import { doctor } from './commands/doctor.ts'
 import { keys } from './commands/keys.ts'
 import { list } from './commands/list.ts'
 import { ps } from './commands/ps.ts'
@@ -45,6 +46,7 @@ for (const command of [
   tenants,
   usage,
   db,
+  doctor,
 ])
   program.addCommand(command)
 

@@ -33,6 +33,11 @@ export interface SchemaState {
   readonly supported: number
 }
 
+export interface CheckOptions {
+  /** Whether to read the whole file of SQLite, which takes long for a large one. @default true */
+  readonly integrity?: boolean | undefined
+}
+
 /**
  * Checks the integrity of the file (SQLite only, since PostgreSQL has its own tools), the schema versions, missing
  * tables and indexes, rows that refer to missing rows, and leases. Rejects with an `Error` if the database
@@ -40,7 +45,10 @@ export interface SchemaState {
  *
  * @param location the option `database` of `createLlm()`
  */
-export async function checkDatabase(location: DatabaseLocation): Promise<DatabaseCheck> {
+export async function checkDatabase(
+  location: DatabaseLocation,
+  { integrity = true }: CheckOptions = {},
+): Promise<DatabaseCheck> {
   if (!isPostgres(location)) expectExisting(location)
   const kind = isPostgres(location) ? 'postgres' : 'sqlite'
   const check = { kind, schema: [], leases: { live: 0, expired: 0 }, problems: [] } as const
@@ -48,7 +56,7 @@ export async function checkDatabase(location: DatabaseLocation): Promise<Databas
   let damage: readonly string[] = []
   try {
     database = await openDatabase(location)
-    if (kind === 'sqlite') damage = await findDamage(database)
+    if (kind === 'sqlite' && integrity) damage = await findDamage(database)
     return { kind, ...(await checkTables(database, kind, damage)) }
   } catch (error) {
     const cause = reasonOf(error)

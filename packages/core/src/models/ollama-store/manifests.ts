@@ -60,6 +60,12 @@ export class ManifestStore implements Manifests {
     return lists.flat().flatMap(({ entry }) => entry ?? [])
   }
 
+  /** Returns the names of models whose manifests are damaged or cannot be read. `list()` omits them. */
+  async listDamaged(): Promise<readonly string[]> {
+    const lists = await Promise.all(this.#folders.map((folder) => this.#listFolder(folder)))
+    return lists.flat().flatMap(({ name, entry }) => (entry ? [] : [displayName(name)]))
+  }
+
   async find(name: ModelName): Promise<ManifestEntry | undefined> {
     // On a case-insensitive disk, a path matches every spelling, and the entry could get a wrong name.
     for (const folder of isDiskCaseInsensitive ? [] : this.#folders) {

@@ -39,6 +39,8 @@ export interface GuardOptions {
   readonly lookup?: LookupFunction
   /** @default no proxy */
   readonly proxy?: ProxySettings
+  /** Time limit for a connection. @default 30 s */
+  readonly connectTimeoutMs?: number
 }
 
 const maxRedirects = 10
@@ -47,7 +49,7 @@ const redirectStatuses = [301, 302, 303, 307, 308]
 const maxDiscardedBytes = 16 * 1024
 /** Time limit for the headers, and for the pause between two chunks. For a shorter limit, pass a signal. */
 const idleTimeoutMs = 300_000
-const connectTimeoutMs = 30_000
+const defaultConnectTimeoutMs = 30_000
 const maxHeaderBytes = 16 * 1024
 const responseLimits = {
   headersTimeout: idleTimeoutMs,
@@ -59,11 +61,18 @@ export class GuardedFetch {
   readonly #privateHosts: ReadonlySet<string>
   readonly #lookup: LookupFunction
   readonly #proxySettings: ProxySettings
+  readonly #connectTimeoutMs: number
   /** By the URL of the proxy. */
   readonly #proxyAgents = new Map<string, ProxyAgent>()
   #agents: Promise<Agents> | undefined
 
-  constructor({ privateHosts, lookup = resolveName as LookupFunction, proxy = {} }: GuardOptions) {
+  constructor({
+    privateHosts,
+    lookup = resolveName as LookupFunction,
+    proxy = {},
+    connectTimeoutMs = defaultConnectTimeoutMs,
+  }: GuardOptions) {
+    this.#connectTimeoutMs = connectTimeoutMs
     this.#proxySettings = proxy
     this.#privateHosts = new Set(privateHosts.flatMap(addDefaultPorts))
     this.#lookup = lookup
@@ -98,6 +107,12 @@ export class GuardedFetch {
       url = resolveLocation(location, url)
     }
     throw upstreamError(`${url.origin} redirects too often`)
+  }
+
+  /** Closes all connections. Idle ones would keep a command running. */
+  async close(): Promise<void> {
+    const { guarded, unguarded } = (await this.#agents) ?? {}
+    await Promise.all([guarded, unguarded, ...this.#proxyAgents.values()].map((agent) => agent?.destroy()))
   }
 
   async #fetchOnce(
@@ -155,9 +170,9 @@ export class GuardedFetch {
       ...(token && { token }),
       // As curl does: `https` through a tunnel, `http` as a request with an absolute URL.
       proxyTunnel: false,
-      proxyTls: { timeout: connectTimeoutMs },
+      proxyTls: { timeout: this.#connectTimeoutMs },
       clientFactory: (origin, options) =>
-        new http.Pool(origin, { ...options, headersTimeout: connectTimeoutMs }),
+        new http.Pool(origin, { ...options, headersTimeout: this.#connectTimeoutMs }),
     })
     this.#proxyAgents.set(proxy.href, agent)
     return agent
@@ -171,11 +186,11 @@ export class GuardedFetch {
         http,
         unguarded: new http.Agent({
           ...responseLimits,
-          connect: { timeout: connectTimeoutMs, lookup: this.#lookup },
+          connect: { timeout: this.#connectTimeoutMs, lookup: this.#lookup },
         }),
         guarded: new http.Agent({
           ...responseLimits,
-          connect: { timeout: connectTimeoutMs, lookup: guarded },
+          connect: { timeout: this.#connectTimeoutMs, lookup: guarded },
         }),
       }
     })

@@ -4,6 +4,8 @@
  */
 import { randomBytes } from 'node:crypto'
 import {
+  accessSync,
+  constants,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -28,13 +30,33 @@ const maxPathBytes = 75
 /** How long a process may take from its first record to its socket. Usually this takes a millisecond. */
 const startTimeoutMs = 5_000
 
+/** Why apps cannot share a folder. `unwritable` includes a folder that cannot be created. */
+export type RuntimeDirProblem = 'too-long' | 'unwritable' | 'not-private'
+
+/** The folder of the option, or else a folder in the temporary folder of the system. */
+export const runtimeDirPath = (preferredPath: string | undefined): string =>
+  preferredPath ?? join(tmpdir(), `modelmount-${getUserId()}`)
+
+/** Creates a folder for apps of this user, if it is missing. Returns why they cannot share it, if so. */
+export function openRuntimeDir(path: string): RuntimeDirProblem | undefined {
+  if (process.platform !== 'win32' && Buffer.byteLength(path) > maxPathBytes) return 'too-long'
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    if (!isPrivate(path)) return 'not-private'
+    accessSync(path, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch {
+    return 'unwritable'
+  }
+}
+
 export class RuntimeDir {
   readonly #preferredPath: string
   #fallbackPath: string | undefined
 
   /** @param preferredPath if `undefined`, a folder in the temporary folder of the system */
   constructor(preferredPath: string | undefined) {
-    this.#preferredPath = preferredPath ?? join(tmpdir(), `modelmount-${getUserId()}`)
+    this.#preferredPath = runtimeDirPath(preferredPath)
   }
 
   /**
@@ -44,13 +66,8 @@ export class RuntimeDir {
    * created.
    */
   ensure(): string {
-    try {
-      const path = this.#fallbackPath ?? this.#preferredPath
-      if (process.platform === 'win32' || Buffer.byteLength(path) <= maxPathBytes) {
-        mkdirSync(path, { recursive: true, mode: 0o700 })
-        if (isPrivate(path)) return path
-      }
-    } catch {}
+    const path = this.#fallbackPath ?? this.#preferredPath
+    if (openRuntimeDir(path) === undefined) return path
     this.#fallbackPath = mkdtempSync(join(isShort(tmpdir()) ? tmpdir() : '/tmp', 'modelmount-'))
     return this.#fallbackPath
   }

@@ -1,6 +1,7 @@
 /** Opens the store of KV states on the RAM disk or in the folder of the process. */
 import { mkdtempSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { RamDisk } from '../../ipc/machine-report.ts'
 import { getPidNamespace, isAlive } from '../../ipc/runtime-dir.ts'
 import { SnapshotStore, type SnapshotStoreOptions } from './snapshots.ts'
 import { measureFreeSpace, removePath } from './state-files.ts'
@@ -28,8 +29,9 @@ export function openSnapshotStore(
   options: SnapshotStoreOptions = {},
 ): SnapshotStore {
   removeOrphans()
-  const ramDiskBytes = measureRamDisk() * freeSpaceShare
-  if (ramDiskBytes >= Math.min(maxBytes, minBytes)) {
+  const { freeBytes, requiredBytes } = describeRamDisk(maxBytes)
+  const ramDiskBytes = freeBytes * freeSpaceShare
+  if (freeBytes >= requiredBytes) {
     try {
       return new SnapshotStore(
         mkdtempSync(join(ramDisk, `modelmount-${process.pid}-${pidNamespaceDigits()}-`)),
@@ -46,6 +48,13 @@ export function openSnapshotStore(
     options,
   )
 }
+
+/** @param maxBytes limit on the total size of all states */
+export const describeRamDisk = (maxBytes = defaultMaxBytes): RamDisk => ({
+  path: ramDisk,
+  freeBytes: measureRamDisk(),
+  requiredBytes: Math.min(maxBytes, minBytes) / freeSpaceShare,
+})
 
 /** Free space of the RAM disk, in bytes. Its files are in memory. */
 const measureRamDisk = (): number => Math.min(measureFreeSpace(ramDisk), process.availableMemory())
