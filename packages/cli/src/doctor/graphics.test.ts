@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { checkGraphics } from './graphics.ts'
 
 const engine = {
-  ...{ version: '3.22.1', llamaCpp: 'b1', gpu: false, cards: [], freeVramBytes: 0, totalVramBytes: 0 },
+  ...{
+    version: '3.22.1',
+    llamaCpp: 'b1',
+    gpu: false as const,
+    cards: [],
+    freeVramBytes: 0,
+    totalVramBytes: 0,
+  },
   cpuFeatures: [],
 } as const
 const none = { hasNvidia: false, hasAmd: false }

@@ -5,7 +5,14 @@ import { checkProcessor, readCpuQuota } from './processor.ts'
 
 const machineWith = (cpuFeatures: readonly string[]) => ({
   engine: {
-    ...{ version: '3.22.1', llamaCpp: 'b1', gpu: false, cards: [], freeVramBytes: 0, totalVramBytes: 0 },
+    ...{
+      version: '3.22.1',
+      llamaCpp: 'b1',
+      gpu: false as const,
+      cards: [],
+      freeVramBytes: 0,
+      totalVramBytes: 0,
+    },
     cpuFeatures,
   } as const,
   cpu: { cores: 64, threads: 63 },
