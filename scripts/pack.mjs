@@ -21,6 +21,9 @@ const sharedModules = [
   'options/check',
   'diagnostics/channels',
   'engine/(events|request|request-input)',
+  'engine/local/ipc/(card-selection|framing|library-version|runtime-dir|process-config)',
+  'engine/local/supervisor/process-environment',
+  'engine/request-limits',
   'dialects/(authorize-operator|check-mount|health/index|table)',
   'http/(body|guard|message|public-address|respond|route|stall-timeout)',
   'llm',
@@ -28,6 +31,9 @@ const sharedModules = [
   'accounts/(keys|tenants|usage)/tables',
   '(batches|response-store)/tables',
   'response-store/response-data',
+  'models/ollama-store/.*',
+  'models/registry/(guarded-fetch|proxy)',
+  'options.*',
   'storage/(migrations|open)',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)
