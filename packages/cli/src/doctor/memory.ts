@@ -10,9 +10,9 @@ const ramDisk = findingsOf('RAM disk')
 /** A small model of 1.5 billion parameters in 4 bits takes about this, with its context. */
 const leastFreeBytes = 1.5e9
 
-type Machine = Pick<MachineReport, 'memory'>
+type WithMemory = Pick<MachineReport, 'memory'>
 
-export function checkMemory({ memory: found }: Machine): Finding {
+export function checkMemory({ memory: found }: WithMemory): Finding {
   if (!found) return memory.ok('Not checked, because the process that measures it does not start')
   const { freeBytes, totalBytes } = found
   const isLimited = totalBytes < totalmem()
@@ -27,7 +27,7 @@ export function checkMemory({ memory: found }: Machine): Finding {
 }
 
 /** Linux only. Elsewhere, cached prompts are stored in the folder for temporary files. */
-export function checkRamDisk({ memory: found }: Machine, isUsed: boolean): readonly Finding[] {
+export function checkRamDisk({ memory: found }: WithMemory, isUsed: boolean): readonly Finding[] {
   if (!found || process.platform !== 'linux') return []
   if (!isUsed) return [ramDisk.ok('Not used, because the prompt cache is off')]
   const { path, freeBytes, requiredBytes } = found.ramDisk

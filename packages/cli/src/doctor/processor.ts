@@ -11,11 +11,11 @@ const fastFeatures: Readonly<Record<string, readonly string[]>> = {
   arm64: ['NEON', 'DOTPROD'],
 }
 
-type Machine = Pick<MachineReport, 'engine' | 'cpu'>
+type WithProcessor = Pick<MachineReport, 'engine' | 'cpu'>
 
 /** @param quota cores that the control group may use, see `readCpuQuota()` */
 export function checkProcessor(
-  { engine, cpu: { cores, threads } }: Machine,
+  { engine, cpu: { cores, threads } }: WithProcessor,
   quota = readCpuQuota(),
 ): readonly Finding[] {
   const finding =
