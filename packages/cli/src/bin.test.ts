@@ -71,9 +71,11 @@ test('serve prints one line with its address and answers with the built-in model
   const server = run(['serve', '--port', '0'])
   const address = await server.address
 
+  const ready = await fetch(`${address}/readyz`)
   const response = await ask(address, { model: 'tiny', temperature: 0 })
   const { choices } = (await response.json()) as { choices: { message: { content: string } }[] }
 
+  expect([ready.status, await ready.text()]).toEqual([200, 'ok'])
   expect(choices[0]?.message.content).toBe('Hello! How can I help you?')
   expect(server.stdoutLines).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
 })

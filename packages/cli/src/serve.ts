@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { constants } from 'node:os'
 import { type Caller, createLlm, type Llm, type Logger } from '@modelmount/core'
 import { addressKey } from '@modelmount/core/limits'
-import { adminRouter, llmRouter } from '@modelmount/express'
+import { adminRouter, healthRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { isFromFile, readFiles } from './config/files.ts'
 import { rereadAtHangup } from './config/reread.ts'
@@ -22,7 +22,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     nameFlags(error, options.config, isFromFile(files, options)),
   )
   const open = isOpen(options, files)
-  const app = express().disable('x-powered-by')
+  const app = express().disable('x-powered-by').use(healthRouter(llm))
   if (admin) app.use('/admin', adminRouter(llm))
   app.use(
     llmRouter(llm, {

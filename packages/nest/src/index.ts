@@ -1,5 +1,6 @@
 /** The entry point `@modelmount/nest`. */
 export type { LlmRouteOptions } from './llm.controller.ts'
+export { LlmHealthIndicator, type LlmHealthResult } from './llm.health-indicator.ts'
 export { LlmModule, type LlmModuleExtras, type LlmModuleOptions } from './llm.module.ts'
 export type { LlmRequest } from './llm.request.ts'
 export { InjectLlm, LLM } from './llm.tokens.ts'

@@ -15,6 +15,7 @@ import {
 import { HttpAdapterHost } from '@nestjs/core'
 import { adaptRoutes, type NestFastifyApp } from './fastify-routes.ts'
 import { controllersFor, type LlmRouteOptions } from './llm.controller.ts'
+import { LlmHealthIndicator } from './llm.health-indicator.ts'
 import { LLM } from './llm.tokens.ts'
 
 /** The options of `createLlm()`, or an existing `Llm`, which the module does not close. */
@@ -77,8 +78,9 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LlmModuleOptio
       { provide: CREATED, useFactory: (): Created => ({}) },
       { provide: ROUTES, useValue: routeOptions },
       ...(definition.providers ?? []).map(toLlmProvider),
+      LlmHealthIndicator,
     ],
-    exports: [LLM],
+    exports: [LLM, LlmHealthIndicator],
   }))
   .build()
 
