@@ -101,7 +101,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     isClosing: () => shutdown.isClosing,
   })
   const parts: ClientParts = {
-    ...{ pipeline, shutdown, engine, models: storeActions, resolver, resolveDefaultModel },
+    ...{ pipeline, shutdown, engine, models: storeActions, resolver, resolveDefaultModel, llmOf },
     responses: responses.store,
     batchesFor: (caller) => batches.clientFor(caller),
   }

@@ -118,6 +118,7 @@ export interface LlmInternals {
       readonly dialect: string
       readonly route?: string
       readonly requestId?: string
+      readonly header?: (name: string) => string | undefined
       readonly disconnect?: (() => void) | undefined
     },
   ): RouteClient

@@ -1,7 +1,7 @@
 /** Runs the steps of one call. A call with several prompts has one part per answer. */
 import { addUsage, type CallUsage, withoutPrompt } from '../accounts/usage/call-usage.ts'
 import type { CallStatus } from '../accounts/usage/ledger.ts'
-import type { FinishReason } from '../engine/events.ts'
+import type { FinishReason, Timings } from '../engine/events.ts'
 import { LlmError } from '../errors.ts'
 import type { Call, CallEnd } from './call.ts'
 import type { CallReader } from './output/output-budget.ts'
@@ -14,6 +14,7 @@ export interface PartEnd {
   /** Why the part failed, or was ended. */
   readonly cause?: unknown
   readonly finishReason?: FinishReason
+  readonly timings?: Timings
 }
 
 export class CallRun {
@@ -26,6 +27,7 @@ export class CallRun {
   readonly #startedAt = performance.now()
   readonly #usages: (CallUsage | undefined)[]
   readonly #finishReasons: (FinishReason | undefined)[]
+  readonly #timings: (Timings | undefined)[]
   readonly #hasEnded: boolean[]
   /** Number of parts that the engine has not finished. */
   #unfinished: number
@@ -47,6 +49,7 @@ export class CallRun {
     this.#unfinished = partCount
     this.#usages = new Array(partCount)
     this.#finishReasons = new Array(partCount).fill(undefined)
+    this.#timings = new Array(partCount).fill(undefined)
     this.#hasEnded = new Array(partCount).fill(false)
     this.#onOver = onOver
     this.#clientSignal = call.signal
@@ -158,12 +161,13 @@ export class CallRun {
    * Ends a part. The call ends with its last part, or with the first part that fails or is aborted. Never
    * rejects.
    */
-  async settle(part: number, { usage, status, cause, finishReason }: PartEnd): Promise<void> {
+  async settle(part: number, { usage, status, cause, finishReason, timings }: PartEnd): Promise<void> {
     if (this.#hasEnded[part]) return this.#end
     this.#hasEnded[part] = true
     this.#generating.delete(part)
     if (usage) this.#usages[part] = usage
     this.#finishReasons[part] = finishReason
+    this.#timings[part] = timings
     if (status !== 'ended' || this.#hasEnded.every(Boolean)) await this.#finish(status, cause)
     // Not before, because the engine may run longer than the call.
     if (this.#end) this.call.release()
@@ -237,6 +241,7 @@ export class CallRun {
       status,
       error: toError(status, this.call.endReason ?? cause),
       finishReasons: this.call.kind === 'generate' ? [...this.#finishReasons] : [],
+      timings: this.call.kind === 'generate' ? [...this.#timings] : [],
       durationMs: performance.now() - this.#startedAt,
     }
   }

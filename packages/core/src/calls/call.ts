@@ -5,7 +5,7 @@ import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import { type CallUsage, noTokens, type TokenCounts } from '../accounts/usage/call-usage.ts'
 import type { CallStatus, CreditReservation, DeferredCharge, WorstCase } from '../accounts/usage/ledger.ts'
 import type { EngineCall } from '../engine/engine.ts'
-import type { FinishReason } from '../engine/events.ts'
+import type { FinishReason, Timings } from '../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { Reservation } from '../limits/limits.ts'
@@ -63,6 +63,8 @@ export interface CallEnd {
   readonly error: LlmError | undefined
   /** The finish reason of each answer, in order. Undefined for an answer whose reader did not get its end. */
   readonly finishReasons: readonly (FinishReason | undefined)[]
+  /** The engine's times of each answer, in order. Undefined as in `finishReasons`. */
+  readonly timings: readonly (Timings | undefined)[]
   readonly durationMs: number
 }
 
@@ -81,6 +83,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly route?: string | undefined
   /** The id of the HTTP request. Absent for calls of the app. */
   readonly requestId?: string | undefined
+  /** Returns a header of the HTTP request. Absent for calls of the app. */
+  readonly header?: ((name: string) => string | undefined) | undefined
   /** Closes the connection of a client that does not read its answer. Absent for calls of the app. */
   readonly disconnect?: (() => void) | undefined
   /** Set for the calls of an item of a batch. */
@@ -101,6 +105,7 @@ export class Call {
   readonly dialect: string | undefined
   readonly route: string | undefined
   readonly requestId: string | undefined
+  readonly header: CallSettings['header']
   readonly batchItem: BatchItemCall | undefined
   readonly isBackground: boolean
   readonly answersPerPrompt: number
@@ -147,6 +152,8 @@ export class Call {
   createTransform: ((index: number) => EventTransform | undefined) | undefined
   /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
+  /** Whether the caller asked for a stream. */
+  isStream = false
   /** Whether the reader passes the answer on while it is generated. A unary response is sent at its end. */
   isPassedOn = false
   /** Set by the credit step. */
@@ -184,6 +191,7 @@ export class Call {
     this.dialect = dialect
     this.route = settings.route
     this.requestId = settings.requestId
+    this.header = settings.header
     this.batchItem = settings.batchItem
     this.isBackground = background || settings.batchItem !== undefined
     this.signal = this.#controller.signal

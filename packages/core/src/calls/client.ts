@@ -1,6 +1,7 @@
 /** The methods of an `Llm` that one caller may use. Dialects get this client instead of the engine. */
 import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import type { BatchActions } from '../batches/batch-actions.ts'
+import { publish } from '../diagnostics/channels.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
@@ -10,6 +11,7 @@ import { createModelFilter } from '../models/model-filter.ts'
 import { type ResolvedModel, resolveAllowed } from '../models/model-resolver.ts'
 import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
 import type { BatchItemCall, CallOptions, CallSettings, ModelRequest } from './call.ts'
+import type { OnToolEnd } from './chat/tools.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
 import type { CallKind } from './kind.ts'
@@ -88,6 +90,8 @@ export interface RouteClient extends LlmClient {
 export interface AdmittedWork extends Pick<LlmClient, 'generate'> {
   /** Aborts at the deadline of a shutdown. Its reason is an `LlmError`. */
   readonly stopped: AbortSignal
+  /** Publishes that a tool has run. */
+  readonly onToolEnd: OnToolEnd
   /** Must be called at the end of the work, for which the shutdown waits. */
   leave(): void
 }
@@ -98,6 +102,8 @@ export interface ClientParts {
   readonly engine: Engine
   readonly models: StoreActions
   readonly resolver: Resolver
+  /** Returns the object of `createLlm()`, for the events of the diagnostics channels. */
+  readonly llmOf: () => object
   /** Undefined if the app stores no responses. */
   readonly responses: ResponseStore | undefined
   readonly batchesFor: (caller: Caller | undefined) => BatchActions
@@ -112,6 +118,8 @@ export interface ClientScope {
   /** The pattern of the route that received the request. */
   readonly route?: string | undefined
   readonly requestId?: string | undefined
+  /** Returns a header of the request. */
+  readonly header?: ((name: string) => string | undefined) | undefined
   /** Whether the client serves one HTTP request. If so, it looks each model up only once. */
   readonly isRequest?: boolean
   /** Closes the connection of a client that does not read its answer. */
@@ -162,7 +170,7 @@ export class CallerClient implements RouteClient {
     const stopped = new AbortController()
     const leave = this.#parts.shutdown.admit({ stop: (reason) => stopped.abort(reason) })
     return {
-      ...{ stopped: stopped.signal, leave },
+      ...{ stopped: stopped.signal, leave, onToolEnd: this.#onToolEnd },
       generate: (request, options = {}) => this.#generate(request, options, true),
     }
   }
@@ -297,17 +305,23 @@ export class CallerClient implements RouteClient {
     )
   }
 
+  readonly #onToolEnd: OnToolEnd = ({ definition: { name, description } }, toolCallId, durationMs, error) =>
+    publish('modelmount:tool:end', () => ({
+      ...{ llm: this.#parts.llmOf(), name, description },
+      ...{ toolCallId, durationMs, error },
+    }))
+
   #toSettings<Request extends ModelRequest>(
     kind: CallKind,
     requests: readonly Request[],
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect, route, requestId, disconnect, batchItem, isRequest } = this.#scope
+    const { caller, dialect, route, requestId, header, disconnect, batchItem, isRequest } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
       ...(dialect !== undefined && { dialect }),
-      ...{ route, requestId },
+      ...{ route, requestId, header },
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
       ...(isRequest && { isAdmitted: true }),

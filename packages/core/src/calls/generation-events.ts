@@ -214,7 +214,8 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
 
   /** Settles before the reader gets the event, so the ledger already contains the call by then. */
   async #deliverLast(event: Extract<GenerateEvent, { type: 'end' }>): Promise<NextResult> {
-    await this.#finish({ status: 'ended', finishReason: event.finishReason })
+    const { finishReason, timings } = event
+    await this.#finish({ status: 'ended', finishReason, timings })
     return { value: event, done: false }
   }
 

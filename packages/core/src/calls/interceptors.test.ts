@@ -578,6 +578,7 @@ describe('`after`', () => {
           status: 'ended',
           error: undefined,
           finishReasons: ['length'],
+          timings: [{ loadMs: 0, promptMs: expect.any(Number), generateMs: expect.any(Number) }],
           usage: expect.objectContaining({ inputTokens: 1, outputTokens: 2, undeliveredTokens: 0 }),
           durationMs: expect.any(Number),
         },

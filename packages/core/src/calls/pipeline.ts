@@ -178,6 +178,7 @@ export class CallPipeline {
     const run = this.#open(settings, settings.requests.length)
     const { call } = run
     // The app itself may do anything with an event that it takes.
+    call.isStream = isStream
     call.isPassedOn = isStream || call.dialect === undefined
     call.computeWorstCase = () => computeWorstCase(this.#engine, call, call.toEngineCall())
     call.countUncachedTokens = () => countUncachedTokens(this.#engine, call, call.toEngineCall())

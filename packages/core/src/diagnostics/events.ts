@@ -1,8 +1,9 @@
 /** The events of the diagnostics channels. Their fields are as the caller and the steps of the call set them. */
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallKind } from '../calls/kind.ts'
-import type { FinishReason } from '../engine/events.ts'
+import type { FinishReason, Timings, ToolCall } from '../engine/events.ts'
 import type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
+import type { GenerateRequest, OutputFormat, Sampling } from '../engine/request.ts'
 import type { LlmError } from '../errors.ts'
 
 /** A call, as all events about it describe it. */
@@ -22,15 +23,41 @@ export interface DiagnosedCall {
   readonly alias: string | undefined
   /** The id of the caller. Undefined for the app itself. */
   readonly caller: string | undefined
+  /** The id of the caller's API key. */
+  readonly key: string | undefined
   readonly tenant: string
   /** Whether the call pauses while the model has other calls, as items of batches do. */
   readonly isBackground: boolean
+  readonly isBatchItem: boolean
+}
+
+/** What a call asks for, apart from its content. Undefined fields were not requested, or do not apply to the kind. */
+export interface CallRequest {
+  /** Of `generate`: a conversation, a plain prompt, or a text with a gap. */
+  readonly input: 'chat' | 'text' | 'infill' | undefined
+  readonly isStream: boolean
+  /** Number of answers to the same prompt. */
+  readonly answersPerPrompt: number
+  readonly maxTokens: number | undefined
+  readonly sampling: Sampling | undefined
+  readonly format: OutputFormat['type'] | undefined
+  /** Of `embed`: the requested length of the vectors. */
+  readonly dimensions: number | undefined
 }
 
 export interface CallStarted {
   /** The object that `createLlm()` has returned. A process may have several. */
   readonly llm: object
   readonly call: DiagnosedCall
+}
+
+export interface CallReceived extends CallStarted {
+  readonly request: CallRequest
+  /**
+   * Returns a header of the HTTP request, such as `traceparent`. Headers can contain secrets. Undefined for calls of the
+   * app.
+   */
+  readonly header: ((name: string) => string | undefined) | undefined
 }
 
 export interface CallAdmitted extends CallStarted {
@@ -53,6 +80,34 @@ export interface CallOver extends CallStarted {
   readonly usage: CallUsage | undefined
   /** One per answer. Undefined for an answer whose reader did not get its end. */
   readonly finishReasons: readonly (FinishReason | undefined)[]
+  /** The engine's times, one per answer. Undefined as in `finishReasons`. */
+  readonly timings: readonly (Timings | undefined)[]
+}
+
+/** An answer, as its reader gets it. */
+export interface AnswerContent {
+  readonly text: string
+  readonly reasoning: string
+  readonly toolCalls: readonly ToolCall[]
+}
+
+/** The only event with prompts and answers. */
+export interface CallContent extends CallStarted {
+  /** The prompts, one per answer. */
+  readonly inputs: readonly GenerateRequest['input'][]
+  /** Up to where the engine has generated them. Empty if it has not begun. */
+  readonly answers: readonly AnswerContent[]
+}
+
+/** `llm.chat()` has run a tool. */
+export interface ToolEnded {
+  readonly llm: object
+  readonly name: string
+  readonly description: string | undefined
+  readonly toolCallId: string
+  readonly durationMs: number
+  /** What the tool has thrown. Its message can contain anything. Undefined if it has succeeded. */
+  readonly error: unknown
 }
 
 export interface CallEnded extends CallOver {
@@ -80,7 +135,7 @@ export type OfLlm<Event> = Omit<Event, 'type'> & { readonly llm: object }
 /** The events by the names of their channels. */
 export interface DiagnosticEvents {
   /** A call begins, before any check. */
-  readonly 'modelmount:call:start': CallStarted
+  readonly 'modelmount:call:start': CallReceived
   /** A call has passed all checks and the queue, and goes to the engine. */
   readonly 'modelmount:call:admitted': CallAdmitted
   /** The engine has generated the first output token. */
@@ -89,6 +144,10 @@ export interface DiagnosticEvents {
   readonly 'modelmount:call:end': CallEnded
   /** A call has failed, also one that was not admitted. */
   readonly 'modelmount:call:error': CallFailed
+  /** Before the end of an answer: its prompt and its text. */
+  readonly 'modelmount:call:content': CallContent
+  /** `llm.chat()` has run a tool. */
+  readonly 'modelmount:tool:end': ToolEnded
   /** A rate limit or a spending limit has refused a call. `call:error` follows. */
   readonly 'modelmount:limit:refused': LimitRefused
   /** A call has read tokens from the prompt cache, or used the state of an earlier prompt. */

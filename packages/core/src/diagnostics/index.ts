@@ -3,15 +3,20 @@
 export type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 export { type DiagnosticListeners, subscribe } from './channels.ts'
 export type {
+  AnswerContent,
   CacheEvent,
   CallAdmitted,
+  CallContent,
   CallEnded,
   CallFailed,
   CallFirstToken,
   CallOver,
+  CallReceived,
+  CallRequest,
   CallStarted,
   DiagnosedCall,
   DiagnosticEvents,
   LimitRefused,
   OfLlm,
+  ToolEnded,
 } from './events.ts'

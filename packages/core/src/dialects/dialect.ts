@@ -141,6 +141,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
             dialect: name,
             route: path,
             requestId,
+            header: request.header,
             disconnect: request.disconnect,
           })
           client = own

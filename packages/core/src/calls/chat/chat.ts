@@ -1,7 +1,8 @@
 /** `llm.chat()`: text, structured output and tools in one call, without HTTP. */
 import { setMaxListeners } from 'node:events'
+import type { GenerateRequest } from '../../engine/request.ts'
 import { isSignal } from '../check-fields.ts'
-import type { AdmittedWork, CallerClient } from '../client.ts'
+import type { AdmittedWork, CallerClient, ModelOptional } from '../client.ts'
 import { markMistakes } from '../mistakes.ts'
 import {
   type AnyChatOptions,
@@ -74,7 +75,9 @@ async function* generate(
   const ended = AbortSignal.any([signal, work.stopped])
   setMaxListeners(0, ended)
   try {
-    return yield* runSteps(prepared, (request) => work.generate(request, { signal, stream, endUser }), ended)
+    const startAnswer = (request: ModelOptional<GenerateRequest>) =>
+      work.generate(request, { signal, stream, endUser })
+    return yield* runSteps(prepared, startAnswer, ended, work.onToolEnd)
   } catch (cause) {
     throw withOptionName(cause, prepared.tools)
   } finally {

@@ -24,7 +24,7 @@ import {
   toChatResult,
   toStep,
 } from './result.ts'
-import { runToolCalls } from './tools.ts'
+import { type OnToolEnd, runToolCalls } from './tools.ts'
 
 type AnyPiece = string | ObjectPiece<unknown>
 type AnyResult = ChatResult & { readonly object?: unknown }
@@ -39,6 +39,7 @@ export async function* runSteps(
   chat: PreparedChat,
   generate: (request: ModelOptional<GenerateRequest>) => Promise<AsyncIterable<GenerateEvent>>,
   signal: AbortSignal,
+  onToolEnd: OnToolEnd,
 ): AsyncGenerator<AnyPiece, AnyResult> {
   const { options, tools, schema } = chat
   const prompt: Message[] = [
@@ -54,7 +55,9 @@ export async function* runSteps(
     prompt.push(toEngineAnswer(answer))
     added.push(toAnswerMessage(answer, calls))
     const isLast = steps.length + 1 === chat.maxSteps
-    const results = isLast ? [] : await runToolCalls(calls, tools, [...chat.messages, ...added], signal)
+    const results = isLast
+      ? []
+      : await runToolCalls(calls, tools, [...chat.messages, ...added], { signal, onToolEnd })
     prompt.push(...results.map(toEngineMessage))
     added.push(...results)
     const step = toStep(answer, calls, results)

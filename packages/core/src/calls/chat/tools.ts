@@ -55,6 +55,9 @@ export interface ResolvedTool {
   readonly execute: ((args: never, context: ToolContext) => unknown) | undefined
 }
 
+/** @param error what the tool has thrown. Undefined if it has succeeded */
+export type OnToolEnd = (tool: ResolvedTool, toolCallId: string, durationMs: number, error: unknown) => void
+
 export type ResolvedTools = ReadonlyMap<string, ResolvedTool>
 
 const toolFields: FieldNames<ChatTool> = { description: true, parameters: true, strict: true, execute: true }
@@ -115,12 +118,12 @@ export async function runToolCalls(
   calls: readonly ChatToolCall[],
   tools: ResolvedTools,
   messages: readonly ChatMessage[],
-  signal: AbortSignal,
+  { signal, onToolEnd }: { readonly signal: AbortSignal; readonly onToolEnd: OnToolEnd },
 ): Promise<readonly ToolMessage[]> {
   const results = calls.map((call) => {
     const tool = tools.get(call.name)
     if (tool && !tool.execute) return []
-    return runCall(call, tool, [...tools.keys()], { signal, toolCallId: call.id, messages })
+    return runCall(call, tool, [...tools.keys()], { signal, toolCallId: call.id, messages }, onToolEnd)
   })
   return (await raceAbort(Promise.all(results), signal)).flat()
 }
@@ -131,15 +134,23 @@ async function runCall(
   tool: ResolvedTool | undefined,
   names: readonly string[],
   context: ToolContext,
+  onToolEnd: OnToolEnd,
 ): Promise<ToolMessage> {
   const fail = (content: string): ToolMessage => ({ role: 'tool', toolCallId, content, isError: true })
   if (!tool?.execute) return fail(`There is no tool '${name}'. The tools are: ${names.join(', ')}.`)
   let output: unknown
+  let startedAt: number | undefined
+  const end = (error?: unknown): void => {
+    if (startedAt !== undefined) onToolEnd(tool, toolCallId, performance.now() - startedAt, error)
+  }
   try {
     const args = await tool.schema.validate(given)
     if (args.issues) return fail(`Invalid arguments. ${describeIssues(args.issues)}`)
+    startedAt = performance.now()
     output = await tool.execute(args.value as never, context)
+    end()
   } catch (cause) {
+    end(cause)
     return fail(cause instanceof Error ? cause.message : String(cause))
   }
   return { role: 'tool', toolCallId, content: toResultText(output, `tools.${name}.execute`) }

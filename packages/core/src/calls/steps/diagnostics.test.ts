@@ -70,6 +70,7 @@ test('an answer has a start, an admission, a first token and an end, with its ti
     status: 'ended',
     usage: { inputTokens: 1, outputTokens: 3 },
     finishReasons: ['stop'],
+    timings: [{ loadMs: 0, promptMs: expect.any(Number), generateMs: expect.any(Number) }],
   })
   expect(end?.queueMs).toBeGreaterThanOrEqual(0)
   expect(end?.firstTokenMs).toBeGreaterThanOrEqual(end?.queueMs ?? Number.NaN)
@@ -77,9 +78,9 @@ test('an answer has a start, an admission, a first token and an end, with its ti
 })
 
 test('a call over HTTP has its dialect, its route and the id of the request', async () => {
-  const llm = await start()
+  const llm = await start({ auth: 'host' })
   const seen = watch(llm)
-  const handle = toFetchHandler(routesFor(), llm)
+  const handle = toFetchHandler(routesFor(), llm, { authenticate: () => ({ id: 'ann' }) })
 
   const response = await handle(
     new Request('http://localhost/v1/chat/completions', {
@@ -92,6 +93,7 @@ test('a call over HTTP has its dialect, its route and the id of the request', as
 
   const requestId = response.headers.get('x-request-id')
   expect(requestId).toBeTruthy()
+  expect(namesOf(seen)).toEqual(['call:start', 'call:admitted', 'call:first-token', 'call:end'])
   for (const { event } of seen)
     expect(event.call).toMatchObject({ dialect: 'openai', route: '/v1/chat/completions', requestId })
 })
@@ -164,4 +166,79 @@ test('each `Llm` of a process has its own events, until the subscription ends', 
 
   expect(seen).toEqual(['first'])
   expect(channel('modelmount:call:end').hasSubscribers).toBe(false)
+})
+
+test('the start has what the call asks for, and the headers of its request', async () => {
+  const llm = await start({ auth: 'host' })
+  const received: DiagnosticEvents['modelmount:call:start'][] = []
+  onTestFinished(subscribe(llm, { 'modelmount:call:start': (event) => received.push(event) }))
+
+  await llm.chat('Hello', { model: 'tiny', maxTokens: 5, temperature: 0.5 })
+  const handle = toFetchHandler(routesFor(), llm, { authenticate: () => ({ id: 'ann' }) })
+  await handle(
+    new Request('http://localhost/v1/embeddings', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', traceparent: 'parent' },
+      body: JSON.stringify({ model: 'tiny', input: 'Hi', dimensions: 2 }),
+    }),
+  )
+
+  const [chat, embed] = received
+  expect(chat?.request).toMatchObject({ input: 'chat', isStream: false, maxTokens: 5, answersPerPrompt: 1 })
+  expect(chat?.request.sampling).toMatchObject({ temperature: 0.5 })
+  expect(chat?.header).toBeUndefined()
+  expect(received).toHaveLength(2)
+  expect(embed?.request).toMatchObject({ input: undefined, dimensions: 2 })
+  expect(embed?.header?.('traceparent')).toBe('parent')
+})
+
+test('a channel has the prompt and the answer of a call, and no other event has them', async () => {
+  const llm = await start({ engine: scriptedEngine('the answer') })
+  const seen = watch(llm)
+  const contents: DiagnosticEvents['modelmount:call:content'][] = []
+  const unsubscribe = subscribe(llm, { 'modelmount:call:content': (event) => contents.push(event) })
+
+  await llm.chat('the question', { model: 'tiny' })
+  unsubscribe()
+  await llm.chat('another question', { model: 'tiny' })
+
+  expect(contents).toHaveLength(1)
+  expect(contents[0]).toMatchObject({
+    call: { id: seen[0]?.event.call.id },
+    inputs: [
+      { kind: 'chat', messages: [{ role: 'user', content: [{ type: 'text', text: 'the question' }] }] },
+    ],
+    answers: [{ text: 'the answer', reasoning: '', toolCalls: [] }],
+  })
+  expect(JSON.stringify(seen.map(({ event: { llm: _, ...event } }) => event))).not.toMatch(/question|answer"/)
+})
+
+test('each tool that a chat runs has an event, with what it has thrown', async () => {
+  const calls = ['works', 'fails', 'unknown'].map((call, index) => ({ call, id: `call_${index}` }))
+  let next = 0
+  const llm = await start({ engine: scriptedEngine(() => (next++ === 0 ? calls : 'done')) })
+  const ended: DiagnosticEvents['modelmount:tool:end'][] = []
+  onTestFinished(subscribe(llm, { 'modelmount:tool:end': (event) => ended.push(event) }))
+  const broken = new RangeError('broken')
+
+  await llm.chat('Hello', {
+    model: 'tiny',
+    tools: {
+      works: { description: 'Works.', execute: () => 'ok' },
+      fails: {
+        execute: () => {
+          throw broken
+        },
+      },
+    },
+  })
+
+  expect(ended.map(({ name, description, error }) => [name, description, error])).toEqual([
+    ['fails', undefined, broken],
+    ['works', 'Works.', undefined],
+  ])
+  for (const { toolCallId, durationMs } of ended) {
+    expect(toolCallId).toBeTruthy()
+    expect(durationMs).toBeGreaterThanOrEqual(0)
+  }
 })

@@ -1,7 +1,10 @@
 /** Publishes what happens to a call on the diagnostics channels. */
 import { hasSubscribers, publish } from '../../diagnostics/channels.ts'
-import type { CallOver, DiagnosedCall, DiagnosticEvents } from '../../diagnostics/events.ts'
-import type { Call, CallEnd } from '../call.ts'
+import type { CallOver, CallRequest, DiagnosedCall, DiagnosticEvents } from '../../diagnostics/events.ts'
+import type { EmbedRequest } from '../../engine/embeddings.ts'
+import type { GenerateRequest } from '../../engine/request.ts'
+import { type Call, type CallEnd, isGenerateRequest } from '../call.ts'
+import { recordAnswers } from '../output/answer-content.ts'
 import type { CallStep } from '../step.ts'
 
 /** Times of a call that began while a channel had a subscriber, in milliseconds of `performance.now()`. */
@@ -9,6 +12,8 @@ interface CallTimes {
   readonly startedAt: number
   admittedAt?: number
   firstTokenAt?: number
+  /** The answers so far. Undefined if no subscriber wants them. */
+  answers?: ReturnType<typeof recordAnswers>
 }
 
 const names: readonly (keyof DiagnosticEvents)[] = [
@@ -17,6 +22,7 @@ const names: readonly (keyof DiagnosticEvents)[] = [
   'modelmount:call:first-token',
   'modelmount:call:end',
   'modelmount:call:error',
+  'modelmount:call:content',
   'modelmount:limit:refused',
   'modelmount:cache:hit',
   'modelmount:cache:write',
@@ -33,11 +39,14 @@ export function createDiagnosticsSteps(llmOf: () => object): {
     before(call) {
       if (!names.some(hasSubscribers)) return
       watched.set(call, { startedAt: performance.now() })
-      publish('modelmount:call:start', () => ({ llm: llmOf(), call: describe(call) }))
+      publish('modelmount:call:start', () => ({
+        ...{ llm: llmOf(), call: describe(call) },
+        ...{ request: describeRequest(call), header: call.header },
+      }))
     },
-    onUsage(call, { outputTokens }) {
+    onUsage(call, { outputTokens, undeliveredTokens }) {
       const times = watched.get(call)
-      if (!times || times.firstTokenAt !== undefined || outputTokens === 0) return
+      if (!times || times.firstTokenAt !== undefined || outputTokens + undeliveredTokens === 0) return
       times.firstTokenAt = performance.now()
       const firstTokenMs = times.firstTokenAt - times.startedAt
       publish('modelmount:call:first-token', () => ({ llm: llmOf(), call: describe(call), firstTokenMs }))
@@ -56,6 +65,8 @@ export function createDiagnosticsSteps(llmOf: () => object): {
       if (!times) return
       times.admittedAt = performance.now()
       const queueMs = times.admittedAt - times.startedAt
+      if (call.kind === 'generate' && hasSubscribers('modelmount:call:content'))
+        times.answers = recordAnswers(call)
       publish('modelmount:call:admitted', () => ({ llm: llmOf(), call: describe(call), queueMs }))
     },
   }
@@ -63,10 +74,10 @@ export function createDiagnosticsSteps(llmOf: () => object): {
 }
 
 function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): void {
-  const { error, status, usage, finishReasons, durationMs } = end
+  const { error, status, usage, finishReasons, timings, durationMs } = end
   const event = { llm, call: describe(call) }
   const over = (): CallOver => ({
-    ...{ ...event, durationMs, usage, finishReasons },
+    ...{ ...event, durationMs, usage, finishReasons, timings },
     queueMs: since(times, times.admittedAt),
     firstTokenMs: since(times, times.firstTokenAt),
   })
@@ -76,6 +87,12 @@ function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): vo
   if (written > 0) publish('modelmount:cache:write', () => ({ ...event, tokens: written }))
   if (error?.code === 'rate_limit' || error?.code === 'quota')
     publish('modelmount:limit:refused', () => ({ ...event, error }))
+  if (call.kind === 'generate')
+    publish('modelmount:call:content', () => ({
+      ...event,
+      inputs: call.requests.filter(isGenerateRequest).map(({ input }) => input),
+      answers: times.answers ?? [],
+    }))
   if (error) publish('modelmount:call:error', () => ({ ...over(), error }))
   else
     publish('modelmount:call:end', () => ({ ...over(), status: status === 'aborted' ? 'aborted' : 'ended' }))
@@ -93,6 +110,21 @@ const describe = (call: Call): DiagnosedCall => ({
   model: call.modelName,
   alias: call.alias,
   caller: call.caller?.id,
+  key: call.caller?.key?.id,
   tenant: call.tenant,
   isBackground: call.isBackground,
+  isBatchItem: call.batchItem !== undefined,
 })
+
+function describeRequest(call: Call): CallRequest {
+  const request = (call.requests[0] ?? {}) as Partial<GenerateRequest & EmbedRequest>
+  return {
+    input: request.input?.kind,
+    isStream: call.isStream,
+    answersPerPrompt: call.answersPerPrompt,
+    maxTokens: request.maxTokens,
+    sampling: request.sampling,
+    format: request.format?.type,
+    dimensions: request.dimensions,
+  }
+}
