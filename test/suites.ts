@@ -276,7 +276,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   },
   'test/local-engine/short-calls.test.ts': {
     part: 'storms',
-    tries: 'soak: 2,000 calls, 16 at a time, with bounds for memory and event loop',
+    tries: 'soak: 4,000 calls, 16 at a time, with bounds for memory and event loop',
   },
   'test/long/storm.test.ts': { part: 'storms', tries: 'twenty tenants of mixed behaviour for ten minutes' },
   'test/local-engine/streams.test.ts': {
