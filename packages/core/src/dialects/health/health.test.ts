@@ -69,6 +69,15 @@ test('a key for calls may name a model, and the details need the scope of an adm
   })
 })
 
+test('a key that may use some models cannot ask for others', async () => {
+  const { llm, get } = await open({ auth: 'keys', database: ':memory:' })
+  const { secret } = await llm.keys.create({ name: 'app', models: ['tiny'] })
+  const headers = { ...proxied, 'x-api-key': secret }
+
+  expect((await get('/readyz?model=tiny', headers)).status).toBe(200)
+  expect((await get('/readyz?model=other', headers)).status).toBe(403)
+})
+
 test('with `auth: host`, the probes need no `authenticate`, and details are 401', async () => {
   const { get } = await open({ auth: 'host' })
 

@@ -2,6 +2,7 @@
  * The entry point `@modelmount/core/health`: health routes for load balancers and orchestrators. They need no
  * authentication, and say no more than `ok`.
  */
+import type { Access } from '../../accounts/auth/access.ts'
 import { LlmError, statusOf } from '../../errors.ts'
 import type { Health } from '../../health/health-checks.ts'
 import { isDirectLoopback, isLocalHost } from '../../http/guard.ts'
@@ -9,6 +10,7 @@ import type { HttpRequest, HttpResponse } from '../../http/message.ts'
 import { json, text } from '../../http/respond.ts'
 import type { Route } from '../../http/route.ts'
 import { internals, type Llm } from '../../llm.ts'
+import { createModelFilter, modelNotAllowed } from '../../models/model-filter.ts'
 import { checkKeys, checkStrings } from '../../options/check.ts'
 import { authorizeOperator } from '../authorize-operator.ts'
 import { checkLlm, checkMount } from '../check-mount.ts'
@@ -82,11 +84,16 @@ function createRoutes(publicModels: readonly string[]): readonly Route<Llm>[] {
       const { access } = llm[internals]
       if (isVerbose) await authorizeOperator(request, access)
       else if (model !== undefined && !publicModels.includes(model) && !isFromThisMachine(request))
-        await access.authorize(request, 'inference')
+        await authorizeModel(request, access, model)
       const health = await checkReady(llm, model === undefined ? [] : [model])
       return isVerbose ? json(health, statusCodes[health.status]) : renderStatus(health.status)
     }),
   ]
+}
+
+async function authorizeModel(request: HttpRequest, access: Access, model: string): Promise<void> {
+  const { models } = await access.authorize(request, 'inference')
+  if (!createModelFilter(models)(model)) throw modelNotAllowed(model)
 }
 
 /** Such as the probe of an orchestrator that runs in the container. */
