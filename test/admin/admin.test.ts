@@ -74,6 +74,24 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       ...(body && { body: JSON.stringify(body) }),
     })
 
+  test('a key with the scope admin:read reads everything and changes nothing', async () => {
+    const { secret } = await llm.keys.create({ name: 'viewer', scopes: ['admin:read'] })
+    const get = (path: string) => fetch(url + path, { headers: { 'x-api-key': secret } })
+
+    const reads = await Promise.all(
+      ['/keys', '/limit-requests', '/usage', '/openapi.json'].map(async (path) => (await get(path)).status),
+    )
+    const created = await fetch(`${url}/keys`, {
+      method: 'POST',
+      headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'more', scopes: ['admin'] }),
+    })
+
+    expect(reads).toEqual([200, 200, 200, 200])
+    expect(created.status).toBe(403)
+    expect(await created.text()).toContain("This route requires the scope 'admin'")
+  })
+
   test('every route answers as the OpenAPI document describes, and the document has no other route', async () => {
     const document = (await (await send('GET', '/openapi.json')).json()) as Document
     const called = new Set<string>()

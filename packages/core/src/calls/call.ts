@@ -156,6 +156,8 @@ export class Call {
   isStream = false
   /** Whether the reader passes the answer on while it is generated. A unary response is sent at its end. */
   isPassedOn = false
+  /** Returns the cost of usage in billionths of a dollar, if the model has a price. Set by the credit step. */
+  costOf: ((usage: CallUsage) => number | undefined) | undefined
   /** Set by the credit step. */
   credit: Promise<CreditReservation> | undefined
   /** Notes what the reader has got, for the case that this process is killed. Set by the credit step. */

@@ -19,6 +19,8 @@ export interface DiagnosedCall {
   readonly requestId: string | undefined
   /** The canonical name of the model. In `call:start`, the name that the caller used. Empty for a call without model. */
   readonly model: string
+  /** Whether the model was found. False in `call:start`, and for names that only an engine of the host app may know. */
+  readonly isKnownModel: boolean
   /** The requested name, if it is an alias or the id of a snapshot. */
   readonly alias: string | undefined
   /** The id of the caller. Undefined for the app itself. */
@@ -78,6 +80,8 @@ export interface CallOver extends CallStarted {
   readonly firstTokenMs: number | undefined
   /** Undefined if the model has evaluated nothing. */
   readonly usage: CallUsage | undefined
+  /** Cost in billionths of a dollar. Undefined without a database, a price or usage. */
+  readonly costNanoUsd: number | undefined
   /** One per answer. Undefined for an answer whose reader did not get its end. */
   readonly finishReasons: readonly (FinishReason | undefined)[]
   /** The engine's times, one per answer. Undefined as in `finishReasons`. */

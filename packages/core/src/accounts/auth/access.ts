@@ -11,7 +11,7 @@ import {
   type OriginRules,
 } from '../../http/guard.ts'
 import type { HttpRequest } from '../../http/message.ts'
-import type { Caller, Scope } from './caller.ts'
+import { allScopes, type Caller, includesScope, type Scope } from './caller.ts'
 import type { FindCallers, KeyAuthenticator } from './key-authenticator.ts'
 import { parseCaller } from './parse-caller.ts'
 
@@ -36,8 +36,8 @@ export interface AccessOptions {
 
   /**
    * Default scopes, for callers whose own `scopes` are undefined. `inference` allows using models. `models`
-   * allows adding, deleting and unloading models, and choosing their context size and keep-alive. `admin`
-   * allows managing keys.
+   * allows adding, deleting and unloading models, and choosing their context size and keep-alive. `admin:read` allows
+   * reading everything in the admin API, and the metrics. `admin` also allows managing keys.
    *
    * @default ['inference']
    */
@@ -93,7 +93,7 @@ export function createAccess(options: AccessOptions, findCallers: FindCallers): 
   const { auth = 'anonymous', origins, scopes = ['inference'], maxFailedAuthentications = 30 } = options
   const scopesOf = (caller: Caller): readonly Scope[] => caller.scopes ?? scopes
   const expectScope = (caller: Caller, scope: Scope): void => {
-    if (!scopesOf(caller).includes(scope))
+    if (!includesScope(scopesOf(caller), scope))
       throw new LlmError('permission', `This route requires the scope '${scope}', which the caller lacks.`)
   }
   let keyAuthenticator: Promise<KeyAuthenticator> | undefined
@@ -139,8 +139,6 @@ export function createAccess(options: AccessOptions, findCallers: FindCallers): 
     scopesOf,
   }
 }
-
-const allScopes: readonly Scope[] = ['inference', 'models', 'admin']
 
 /**
  * An error of the app's `authenticate` that is not an `LlmError`. Its cause belongs to the error handler of the

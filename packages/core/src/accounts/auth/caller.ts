@@ -4,9 +4,16 @@ import type { SpendingLimit } from '../spending-limit.ts'
 
 /**
  * `inference` allows using models. `models` allows adding, deleting and unloading them, and choosing their
- * context size and keep-alive. `admin` allows managing keys.
+ * context size and keep-alive. `admin:read` allows reading everything in the admin API, and the metrics. `admin` also
+ * allows managing keys.
  */
-export type Scope = 'inference' | 'models' | 'admin'
+export type Scope = (typeof allScopes)[number]
+
+export const allScopes = ['inference', 'models', 'admin:read', 'admin'] as const
+
+/** Whether these scopes include another one. `admin` includes `admin:read`. */
+export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
+  scopes.includes(scope) || (scope === 'admin:read' && scopes.includes('admin'))
 
 /** Limits with a name, and a share of each model's time. */
 export interface Tier extends InferenceLimits {

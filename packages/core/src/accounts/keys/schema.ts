@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../errors.ts'
 import { parseDuration } from '../../units.ts'
+import { allScopes } from '../auth/caller.ts'
 import { parseUsd, type SpendingLimit } from '../spending-limit.ts'
 import type { Lifetime, Timestamp } from './settings.ts'
 
@@ -54,10 +55,7 @@ const spendingLimit = z.strictObject({
 
 const name = singleLine(100)
 const tenant = singleLine(100)
-const scopes = z
-  .array(z.enum(['inference', 'models', 'admin']))
-  .min(1)
-  .max(3)
+const scopes = z.array(z.enum(allScopes)).min(1).max(allScopes.length)
 const models = z.array(singleLine(1_000)).min(1).max(1_000)
 const tier = singleLine(100)
 const durations = [

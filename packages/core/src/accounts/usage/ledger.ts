@@ -89,6 +89,8 @@ export interface CreditReservation {
    * @param usage may change until the next call of this method
    */
   onTaken(usage: CallUsage): Promise<void> | undefined
+  /** Returns the cost of usage in billionths of a dollar. Undefined if the model has no price. */
+  costOf(usage: CallUsage): number | undefined
   /** Charges the usage of the call. Does nothing when called again. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
   /**
@@ -314,6 +316,7 @@ export class Ledger {
     return {
       maxOutputTokens,
       onTaken: (usage) => (isOpen ? charge.onTaken(usage) : undefined),
+      costOf: (usage) => charge.costOf(usage),
       settle: async (outcome) => {
         if (!isOpen) return
         isOpen = false

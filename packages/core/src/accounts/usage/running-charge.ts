@@ -65,6 +65,16 @@ export class RunningCharge implements LeasedCall {
     this.toNote = parts.toNote
   }
 
+  /** Returns undefined without a price, and if the cost cannot be computed. */
+  costOf(usage: CallUsage): number | undefined {
+    try {
+      const { isPriced, nanoUsd } = this.toNote(usage, 0)
+      return isPriced ? nanoUsd : undefined
+    } catch {
+      return undefined
+    }
+  }
+
   readonly note = (): string | null => {
     if (!this.#usage) return null
     this.#lastTokens = this.#usage.outputTokens

@@ -27,7 +27,7 @@ export class CreditStep implements CallStep {
     const postpaid = Promise.resolve(unreserved)
     if (!this.#ledger.isLimited(ledgerCall)) {
       call.credit = postpaid
-      noteProgress(call, unreserved)
+      watchCredit(call, unreserved)
       return
     }
     // Rejects a caller without credit first. Counting the prompt might load the model in vain.
@@ -43,7 +43,7 @@ export class CreditStep implements CallStep {
     call.credit = this.#ledger.reserve(ledgerCall, { ...worstCase, outputRoom: room })
     const credit = await call.credit
     call.maxOutputTokens = credit.maxOutputTokens
-    noteProgress(call, credit)
+    watchCredit(call, credit)
   }
 
   onTaken(call: Call, usage: CallUsage): Promise<unknown> | undefined {
@@ -59,6 +59,11 @@ export class CreditStep implements CallStep {
     const charge = credit.defer(outcome)
     if (charge) call.batchItem.onCharge(charge)
   }
+}
+
+function watchCredit(call: Call, credit: CreditReservation): void {
+  call.costOf = (usage) => credit.costOf(usage)
+  noteProgress(call, credit)
 }
 
 /**

@@ -242,3 +242,17 @@ test('each tool that a chat runs has an event, with what it has thrown', async (
     expect(durationMs).toBeGreaterThanOrEqual(0)
   }
 })
+
+test('the end has the cost of the call where the model has a price', async () => {
+  const prices = { tiny: { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } }
+  const llm = await start({ database: ':memory:', prices })
+  const costs: unknown[] = []
+  onTestFinished(
+    subscribe(llm, { 'modelmount:call:end': ({ call, costNanoUsd }) => costs.push(call.model, costNanoUsd) }),
+  )
+
+  await llm.chat('Hello', { model: 'tiny' })
+  await llm.chat('Hello', { model: 'other' })
+
+  expect(costs).toEqual(['tiny', 7_000, 'other', undefined])
+})

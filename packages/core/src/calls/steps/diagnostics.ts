@@ -78,6 +78,7 @@ function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): vo
   const event = { llm, call: describe(call) }
   const over = (): CallOver => ({
     ...{ ...event, durationMs, usage, finishReasons, timings },
+    costNanoUsd: usage && call.costOf?.(usage),
     queueMs: since(times, times.admittedAt),
     firstTokenMs: since(times, times.firstTokenAt),
   })
@@ -108,6 +109,7 @@ const describe = (call: Call): DiagnosedCall => ({
   route: call.route,
   requestId: call.requestId,
   model: call.modelName,
+  isKnownModel: call.model !== undefined,
   alias: call.alias,
   caller: call.caller?.id,
   key: call.caller?.key?.id,

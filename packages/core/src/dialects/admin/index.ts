@@ -10,7 +10,7 @@ import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { createOpenApiDocument } from './openapi.ts'
-import { type AdminRoute, adminRouteTable } from './routes.ts'
+import { type AdminRoute, adminRouteTable, scopeOf } from './routes.ts'
 
 export const createAdminTable = (): DialectTable => ({
   ...createDialectTable([admin]),
@@ -54,8 +54,8 @@ const admin = defineDialect({
   sameOriginOnly: true,
   routes: [
     ...adminRouteTable.map(
-      (route) => [route.method, route.path, withRateLimit(toHandler(route)), route.scope ?? 'admin'] as const,
+      (route) => [route.method, route.path, withRateLimit(toHandler(route)), scopeOf(route)] as const,
     ),
-    ['GET', '/openapi.json', withRateLimit(getOpenApiDocument), 'admin'],
+    ['GET', '/openapi.json', withRateLimit(getOpenApiDocument), 'admin:read'],
   ],
 })

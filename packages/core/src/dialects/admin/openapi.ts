@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of the admin API. */
 import { z } from 'zod'
-import type { AdminRoute } from './routes.ts'
+import { type AdminRoute, scopeOf } from './routes.ts'
 
 export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
   const paths: Record<string, Record<string, object>> = {}
@@ -14,7 +14,7 @@ export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
       title: 'Modelmount admin API',
       version: '1',
       description:
-        'Manages API keys, limit requests and usage. Requires a key with the scope `admin`, unless an operation names another scope. The requests per minute of the key apply to these calls in a separate bucket.',
+        'Manages API keys, limit requests and usage. Requires a key with the scope that the operation names. `admin` includes `admin:read`. The requests per minute of the key apply to these calls in a separate bucket.',
     },
     paths,
     components: {
@@ -28,7 +28,7 @@ export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
 }
 
 function toOperation(route: AdminRoute): object {
-  const { path, name, summary, scope = 'admin', query = {}, body, isBodyOptional = false } = route
+  const { path, name, summary, query = {}, body, isBodyOptional = false } = route
   const { response, status = 200 } = route
   const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
@@ -44,7 +44,7 @@ function toOperation(route: AdminRoute): object {
   return {
     operationId: name,
     summary,
-    description: `Scope: \`${scope}\`.`,
+    description: `Scope: \`${scopeOf(route)}\`.`,
     parameters: [...pathParameters, ...queryParameters],
     ...(body && { requestBody: { content: toJsonContent(toJsonSchema(body)), required: !isBodyOptional } }),
     responses: {

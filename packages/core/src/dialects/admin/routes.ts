@@ -33,7 +33,7 @@ export interface AdminRoute {
   /** The `operationId`, which generated clients use as the method's name. */
   readonly name: string
   readonly summary: string
-  /** @default 'admin' */
+  /** @default 'admin:read' for GET, else 'admin' */
   readonly scope?: Scope
   /** Schemas of the query parameters. */
   readonly query?: Readonly<Record<string, z.ZodType>>
@@ -47,6 +47,9 @@ export interface AdminRoute {
   readonly status?: number
   handle(call: AdminCall): Promise<unknown>
 }
+
+export const scopeOf = ({ method, scope = method === 'GET' ? 'admin:read' : 'admin' }: AdminRoute): Scope =>
+  scope
 
 export interface AdminCall {
   readonly llm: Llm

@@ -173,7 +173,7 @@ export class LocalEngine implements Engine {
     const checked = parseDetokenizeRequest(request)
     const toPieces = (pieces: CallResult): readonly TokenPiece[] => pieces as readonly TokenPiece[]
     const { results } = await this.#request('pieces', checked, checked.tokens.length, call, toPieces)
-    return results.flatMap((pieces) => pieces)
+    return results.flat()
   }
 
   async load(model: string, load: LoadOptions, call: EngineCall): Promise<void> {
