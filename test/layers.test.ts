@@ -52,6 +52,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
   },
   diagnostics: { types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
+  tracing: { values: ['diagnostics', 'util'], types: ['engine', 'errors', 'llm'] },
   calls: {
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
@@ -132,6 +133,7 @@ const homes: Record<string, readonly string[]> = {
   '@streamparser/json': ['batches', 'calls'],
   busboy: ['dialects'],
   pg: ['storage'],
+  '@opentelemetry/api': ['tracing'],
   '@photostructure/sqlite': ['storage'],
 }
 

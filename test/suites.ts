@@ -194,6 +194,7 @@ interface LongSuite {
     | 'packaging'
     | 'agents'
     | 'peers'
+    | 'operations'
   /** What the suite tries in the long run. */
   readonly tries: string
   /** What the other commands try of it. Without a sample, they do not run the suite. */
@@ -288,6 +289,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'mounts',
     tries: 'all rows of the conformance table on each mount',
     sample: 'rows that depend on the framework, and each other row on one mount',
+  },
+  'test/tracing/collector.test.ts': {
+    part: 'operations',
+    tries: 'a collector of OpenTelemetry, which Go builds in minutes',
   },
   'test/clients/agents/sdks.test.ts': {
     part: 'agents',
