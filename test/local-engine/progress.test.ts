@@ -1,6 +1,12 @@
 /** Progress of loads and prompts, and the times of answers, as events and over HTTP. */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
-import type { GenerateEvent, GenerateRequest, Message } from '@modelmount/core/engine'
+import type {
+  GenerateEvent,
+  GenerateRequest,
+  GenerationProgress,
+  LoadProgress,
+  Message,
+} from '@modelmount/core/engine'
 import { toNodeHandler } from '@modelmount/core/http'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -144,6 +150,62 @@ test('the times of an answer grow with each token, up to those of its end', asyn
   expect(new Set(times.map(({ promptMs }) => promptMs)).size).toBe(1)
   expect(isAscending(times.map(({ generateMs }) => generateMs))).toBe(true)
 })
+
+test('llm.load reports its progress from 0 to 1, and nothing when the model is loaded', async () => {
+  await llm.unload('tiny')
+  const reported: LoadProgress[] = []
+  await llm.load('tiny', { onProgress: (progress) => reported.push(progress) })
+  const again: LoadProgress[] = []
+  await llm.as({ id: 'ada' }).load('tiny', { onProgress: (progress) => again.push(progress) })
+
+  const fractions = reported.map(({ fraction }) => fraction)
+  expect(fractions.length).toBeGreaterThan(3)
+  expect([fractions[0], fractions.at(-1), isAscending(fractions)]).toEqual([0, 1, true])
+  expect(reported[0]).toEqual({ phase: 'load', fraction: 0 })
+  expect(again).toEqual([])
+})
+
+test('llm.load and llm.chat reject with the error of onProgress, and the model answers afterwards', async () => {
+  const onProgress = (): never => {
+    throw new Error('no bar')
+  }
+  await llm.unload('tiny')
+
+  await expect(llm.load('tiny', { onProgress })).rejects.toThrow('no bar')
+  await expect(llm.chat('Hello', { model: 'tiny', onProgress })).rejects.toThrow('no bar')
+  await expect(llm.load('tiny', { onProgress: 'bar' as never })).rejects.toThrow(
+    "onProgress: expected a function, got 'bar'.",
+  )
+  expect((await llm.chat('Hello', { model: 'tiny', maxTokens: 4 })).usage.outputTokens).toBe(4)
+})
+
+test.each([true, false])(
+  'llm.chat reports the load and its prompt before its text, with stream: %s',
+  async (stream) => {
+    await llm.unload('tiny')
+    const seen: (GenerationProgress | 'text')[] = []
+    const options = {
+      model: 'tiny',
+      maxTokens: 4,
+      onProgress: (progress: GenerationProgress) => seen.push(progress),
+    }
+    const input = question(`Chat ${stream}`)
+    if (stream) {
+      for await (const _ of llm.chat(input, { ...options, stream: true })) seen.push('text')
+    } else {
+      await llm.chat(input, options)
+      seen.push('text')
+    }
+
+    const phases = seen.map((one) => (one === 'text' ? one : one.phase))
+    expect([...new Set(phases)]).toEqual(['load', 'prompt', 'text'])
+    expect(phases).toEqual(phases.toSorted())
+    expect(seen.find((one) => one !== 'text' && one.phase === 'prompt')).toEqual({
+      ...{ phase: 'prompt', total: expect.any(Number), cached: expect.any(Number) },
+      ...{ processed: expect.any(Number), ms: expect.any(Number) },
+    })
+  },
+)
 
 const question = (first: string) => `${first} ${'What is a GGUF file? '.repeat(60)}`
 const asked = { return_progress: true, timings_per_token: true } as object

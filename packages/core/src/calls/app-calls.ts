@@ -4,9 +4,15 @@ import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../engine/tokens.ts'
 import type { CallOptions, UnaryCallOptions } from './call.ts'
 import { type Chat, createChat } from './chat/chat.ts'
-import { expected, omitFields } from './check-fields.ts'
+import { checkType, expected, omitFields } from './check-fields.ts'
 import { checkCallOptions, checkGenerateRequest, checkRequest } from './check-requests.ts'
-import type { CallerClient, ClientCallOptions, LlmClient, ModelOptional } from './client.ts'
+import type {
+  CallerClient,
+  ClientCallOptions,
+  LlmClient,
+  LoadProgressOption,
+  ModelOptional,
+} from './client.ts'
 import type { Generation } from './generation.ts'
 import { markMistakesOf } from './mistakes.ts'
 import type { WithLimitStatus } from './pipeline.ts'
@@ -54,7 +60,7 @@ export interface AppCalls<Options = CallOptions, ChatExtra = unknown> {
   /** Renders a request's prompt with the model's template. Throws `LlmError`. */
   render(request: ModelOptional<GenerateRequest>, options?: Unary<Options>): Promise<string>
   /** Loads a model ahead of its first call. Throws `LlmError`. */
-  load(model: string, options?: LoadOptions & Unary<Options>): Promise<void>
+  load(model: string, options?: LoadOptions & LoadProgressOption & Unary<Options>): Promise<void>
 }
 
 type Unary<Options> = Omit<Options, 'stream'>
@@ -114,7 +120,8 @@ export function createAppCalls(
     },
     load: async (model, options = {}) => {
       if (typeof model !== 'string') throw expected('model', 'the name of a model', model)
-      const client = open('load', options, { ...unaryOptions, ...loadFields })
+      const client = open('load', options, { ...unaryOptions, ...loadFields, onProgress: true })
+      checkType(options.onProgress, 'onProgress', 'function')
       const { caller, dialect, ...load } = options
       return client.load(model, load)
     },

@@ -4,6 +4,7 @@ import type { BatchActions } from '../batches/batch-actions.ts'
 import { publish } from '../diagnostics/channels.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine/engine.ts'
+import type { LoadProgress } from '../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
@@ -37,6 +38,11 @@ export interface GroupOptions extends ClientCallOptions {
 }
 export type ClientUnaryOptions = Omit<ClientCallOptions, 'stream'>
 
+export interface LoadProgressOption {
+  /** Called while the model loads, and not if it is loaded. `load()` rejects with what it throws. */
+  readonly onProgress?: ((progress: LoadProgress) => void) | undefined
+}
+
 export interface LlmClient {
   /** Generates one answer. Resolves when the answer begins. Throws `LlmError`. */
   generate(request: ModelOptional<GenerateRequest>, options?: ClientCallOptions): Promise<Generation>
@@ -58,7 +64,7 @@ export interface LlmClient {
   ): Promise<WithLimitStatus<Ranking>>
   tokenize(request: ModelOptional<TokenizeRequest>, options?: ClientUnaryOptions): Promise<readonly number[]>
   detokenize(request: ModelOptional<DetokenizeRequest>, options?: ClientUnaryOptions): Promise<string>
-  load(model: string, options?: LoadOptions & ClientUnaryOptions): Promise<void>
+  load(model: string, options?: LoadOptions & LoadProgressOption & ClientUnaryOptions): Promise<void>
   unload(model: string): Promise<void>
   /** Loaded models that the caller may use. */
   loaded(): readonly LoadedModel[]
@@ -236,7 +242,13 @@ export class CallerClient implements RouteClient {
 
   load(
     model: string,
-    { signal, background, endUser, ...load }: LoadOptions & ClientUnaryOptions = {},
+    {
+      signal,
+      background,
+      endUser,
+      onProgress,
+      ...load
+    }: LoadOptions & LoadProgressOption & ClientUnaryOptions = {},
   ): Promise<void> {
     const options = {
       ...(signal && { signal }),
@@ -247,7 +259,8 @@ export class CallerClient implements RouteClient {
       'load',
       { model, load },
       options,
-      (engine) => (request: ModelRequest, call) => engine.load(request.model, request.load ?? {}, call),
+      (engine) => (request: ModelRequest, call) =>
+        watchLoad(call, onProgress, (watched) => engine.load(request.model, request.load ?? {}, watched)),
     )
   }
 
@@ -390,4 +403,27 @@ const rejectPieces = async (): Promise<never> => {
     param: 'with_pieces',
     issue: 'unsupported',
   })
+}
+
+/** Stops to wait for a load when `onProgress` throws, and throws its error. */
+async function watchLoad(
+  call: EngineCall,
+  onProgress: LoadProgressOption['onProgress'],
+  load: (call: EngineCall) => Promise<void>,
+): Promise<void> {
+  if (!onProgress) return load(call)
+  const failed = new AbortController()
+  const onLoadProgress = (fraction: number): void => {
+    if (failed.signal.aborted) return
+    try {
+      onProgress({ phase: 'load', fraction })
+    } catch (cause) {
+      failed.abort(cause)
+    }
+  }
+  try {
+    await load({ ...call, onLoadProgress, signal: AbortSignal.any([call.signal, failed.signal]) })
+  } finally {
+    failed.signal.throwIfAborted()
+  }
 }

@@ -100,6 +100,8 @@ export interface EngineCall {
    * texts count even if the call is aborted or fails.
    */
   readonly onInputTokens?: (tokens: number) => void
+  /** Called by `load` with the loaded part of the model, from 0 to 1. Not called if the model is loaded. */
+  readonly onLoadProgress?: ((fraction: number) => void) | undefined
 }
 
 export interface LoadedModel {

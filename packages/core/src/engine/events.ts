@@ -60,13 +60,13 @@ export type GenerateEvent =
 export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | 'progress' | 'end' }>
 
 /** How far a generation has come before its first token. No number of a phase ever decreases. */
-export type GenerationProgress =
-  | {
-      readonly phase: 'load'
-      /** Loaded part of the model, from 0 to 1. */
-      readonly fraction: number
-    }
-  | ({ readonly phase: 'prompt' } & PromptProgress)
+export type GenerationProgress = LoadProgress | ({ readonly phase: 'prompt' } & PromptProgress)
+
+export interface LoadProgress {
+  readonly phase: 'load'
+  /** Loaded part of the model, from 0 to 1. */
+  readonly fraction: number
+}
 
 export interface PromptProgress {
   /** Length of the prompt, in tokens. */

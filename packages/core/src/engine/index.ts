@@ -8,6 +8,7 @@ export {
   type FinishReason,
   type GenerateEvent,
   type GenerationProgress,
+  type LoadProgress,
   type OutputTimings,
   type PromptProgress,
   type PromptToken,

@@ -1,5 +1,6 @@
 /** The options of `llm.chat()`, and their checks. */
 import type { Caller } from '../../accounts/auth/caller.ts'
+import type { GenerationProgress } from '../../engine/events.ts'
 import type { Sampling, ToolChoice } from '../../engine/request.ts'
 import { invalidRequest } from '../../errors.ts'
 import {
@@ -48,6 +49,8 @@ export interface ChatOptions<
   readonly maxSteps?: number | undefined
   /** Called after each answer and its tool calls. The next step waits for it. */
   readonly onStep?: ((step: ChatStep) => unknown) | undefined
+  /** Called while the model loads and while it evaluates a prompt, in each step. The call rejects with what it throws. */
+  readonly onProgress?: ((progress: GenerationProgress) => void) | undefined
   /** Whether to return the pieces of the answer while it is generated. @default false */
   readonly stream?: Stream | undefined
   /** Cancels the answer and running tools. */
@@ -86,7 +89,7 @@ const chatFields: FieldNames<AnyChatOptions> = {
   ...samplingFields,
   ...{ model: true, system: true, maxTokens: true, stop: true, reasoning: true, schema: true, tools: true },
   ...{ toolChoice: true, parallelToolCalls: true, maxSteps: true, onStep: true, stream: true, signal: true },
-  ...{ caller: true, endUser: true },
+  ...{ onProgress: true, caller: true, endUser: true },
 }
 
 /** Names of other APIs. */
@@ -129,7 +132,7 @@ export async function prepareChat(
 function checkTypes(options: AnyChatOptions): void {
   for (const name of ['model', 'system', 'endUser'] as const) checkType(options[name], name, 'string')
   for (const name of ['stream', 'parallelToolCalls'] as const) checkType(options[name], name, 'boolean')
-  checkType(options.onStep, 'onStep', 'function')
+  for (const name of ['onStep', 'onProgress'] as const) checkType(options[name], name, 'function')
   checkSignal(options.signal)
   const { reasoning, stop, maxTokens, maxSteps: steps } = options
   if (reasoning !== undefined && typeof reasoning !== 'boolean' && reasoning !== 'auto')

@@ -78,7 +78,7 @@ function toRequest(
   stepIndex: number,
 ): ModelOptional<GenerateRequest> {
   const { options, sampling, schema, tools } = chat
-  const { model, maxTokens, stop, reasoning = 'auto' } = options
+  const { model, maxTokens, stop, reasoning = 'auto', onProgress } = options
   const toolChoice = toStepToolChoice(chat, stepIndex)
   const definitions = [...tools.values()].map(({ definition }) => definition)
   return {
@@ -90,6 +90,7 @@ function toRequest(
     },
     ...(maxTokens !== undefined && { maxTokens }),
     ...(stop && { stop }),
+    ...(onProgress && { returnProgress: true }),
     sampling,
     reasoning,
     // The engine rejects a schema together with a forced call.
@@ -118,6 +119,10 @@ async function* readAnswer(
   for await (const event of events) {
     const result = collector.add(event)
     if (result) return result
+    if (event.type === 'progress') {
+      const { type: _, ...progress } = event
+      options.onProgress?.(progress)
+    }
     if (event.type !== 'text' || !options.stream) continue
     partial?.push(event.text)
     yield partial ? { text: event.text, object: partial.value } : event.text

@@ -67,7 +67,8 @@ export class LocalGenerations {
       await this.#generateInProcess(accepted, { ...scopedCall, countedBy }, loaded, onEvent, onStart)
     }
     const size = measureTextLength(checked)
-    const onLoadProgress = checked.returnProgress && createLoadReporter(push)
+    const onLoadProgress =
+      checked.returnProgress && whenGreater((fraction) => push({ type: 'progress', phase: 'load', fraction }))
     await this.#calls.run({ request: checked, call, size, task, hasBegun: () => hasBegun, onLoadProgress })
     // The `end` event is pushed after the call, so that the model is idle when the client reads the event.
     if (endEvent) push(endEvent)
@@ -106,13 +107,13 @@ export class LocalGenerations {
   }
 }
 
-/** The process of a repeated call may report smaller numbers than the one before. */
-function createLoadReporter(push: (event: GenerateEvent) => void): (fraction: number) => void {
+/** Leaves out smaller numbers, which the process of a repeated call may report. */
+export function whenGreater(report: (fraction: number) => void): (fraction: number) => void {
   let last = -1
   return (fraction) => {
     if (fraction <= last) return
     last = fraction
-    push({ type: 'progress', phase: 'load', fraction })
+    report(fraction)
   }
 }
 
