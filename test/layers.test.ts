@@ -57,6 +57,8 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
   },
+  metrics: { values: ['diagnostics', 'llm'], types: ['engine'] },
+  'metrics/index': { values: ['dialects', 'metrics'] },
   health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
   llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'health', 'http', 'limits', 'options'] },
   'create-llm': {
@@ -86,6 +88,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   dialects: {
     values: [
+      'diagnostics',
       'errors',
       'units',
       'http',
@@ -93,6 +96,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'accounts',
       'limits',
       'llm',
+      'metrics',
       'models',
       'options/check',
       'util',
@@ -134,6 +138,7 @@ const homes: Record<string, readonly string[]> = {
   busboy: ['dialects'],
   pg: ['storage'],
   '@opentelemetry/api': ['tracing'],
+  'prom-client': ['dialects', 'metrics'],
   '@photostructure/sqlite': ['storage'],
 }
 

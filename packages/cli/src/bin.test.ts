@@ -80,6 +80,23 @@ test('serve prints one line with its address and answers with the built-in model
   expect(server.stdoutLines).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
 })
 
+test('--metrics and --metrics-port serve metrics, which are a 404 without them', async () => {
+  const server = run(['serve', '--port', '0', '--metrics', '--metrics-port', '0'])
+  const plain = run(['serve', '--port', '0'])
+  const address = await server.address
+  await (await ask(address, { model: 'tiny', max_tokens: 1 })).text()
+  const [, line = ''] = server.stdoutLines
+  const local = /^Metrics on (http:\/\/127\.0\.0\.1:\d+\/metrics)$/.exec(line)?.[1] ?? ''
+
+  const counted = 'modelmount_calls_total{route="/v1/chat/completions",kind="generate",model="tiny:latest"'
+  expect(await (await fetch(`${address}/metrics`)).text()).toContain(counted)
+  expect(await (await fetch(local)).text()).toContain(counted)
+  expect((await fetch(local, { headers: { 'x-forwarded-for': '203.0.113.9' } })).status).toBe(403)
+  expect((await fetch(`${await plain.address}/metrics`)).status).toBe(404)
+  server.kill('SIGTERM')
+  expect(await server.exit).toMatchObject({ code: 0 })
+})
+
 test('listens at OLLAMA_HOST, which an option overrides', async () => {
   const server = run(['serve', '--port', '0'], { OLLAMA_HOST: 'http://localhost:1' })
 

@@ -37,6 +37,10 @@ export interface ServeOptions {
   readonly auth?: 'keys' | boolean
   /** Whether to serve the admin API under `/admin`. */
   readonly admin?: boolean
+  /** Whether to serve Prometheus' metrics under `/metrics`. */
+  readonly metrics?: boolean
+  /** Port of the loopback address that serves the metrics without a key. */
+  readonly metricsPort?: number
   /** Origins of web pages, in addition to the default ones. */
   readonly origins?: readonly string[]
   /** The folder with `modelmount.db`, or `postgres://…`. */

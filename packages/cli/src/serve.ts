@@ -11,12 +11,13 @@ import { isFromFile, readFiles } from './config/files.ts'
 import { rereadAtHangup } from './config/reread.ts'
 import { nameFlags, withFlags } from './flags.ts'
 import { withBrackets } from './host.ts'
+import type { ServedMetrics } from './metrics.ts'
 import { occupantOf } from './occupant.ts'
 import { logToStderr } from './output.ts'
 import { isOpen, type ServeOptions, toLlmOptions } from './serve-options.ts'
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { host, port, models, admin = false, drain = 10 } = options
+  const { host, port, models, admin = false, drain = 10, metricsPort } = options
   const files = await readFiles(options)
   const llm = await createLlm({ logger, ...toLlmOptions(options, files) }).catch((error) =>
     nameFlags(error, options.config, isFromFile(files, options)),
@@ -24,6 +25,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const open = isOpen(options, files)
   const app = express().disable('x-powered-by').use(healthRouter(llm))
   if (admin) app.use('/admin', adminRouter(llm))
+  const metrics = await metricsFor(llm, options, open)
+  if (options.metrics && metrics) app.use(metrics.router)
   app.use(
     llmRouter(llm, {
       ...{ unknownRoutes: 'error', cloudRoutes: true, llamaServerRoutes: true },
@@ -31,13 +34,30 @@ export async function serve(options: ServeOptions): Promise<void> {
     }),
   )
   const server = await listen(app, host, port)
+  const servers = [server]
   rereadAtHangup(llm, options, files)
 
   const { port: bound } = server.address() as AddressInfo
   print(`Listening on ${urlOf(host, bound)}`)
+  if (metricsPort !== undefined && metrics) {
+    const metricsServer = await listen(metrics.localApp, '127.0.0.1', metricsPort)
+    servers.push(metricsServer)
+    print(`Metrics on ${urlOf('127.0.0.1', (metricsServer.address() as AddressInfo).port)}/metrics`)
+  }
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
-  closeAtSignals(server, llm, drain * 1_000)
+  closeAtSignals(servers, llm, drain * 1_000)
   await warnWithoutModels(llm, models)
+}
+
+/** Loaded on use, because few servers have metrics. */
+async function metricsFor(
+  llm: Llm,
+  { metrics, metricsPort }: ServeOptions,
+  open: boolean,
+): Promise<ServedMetrics | undefined> {
+  if (!metrics && metricsPort === undefined) return undefined
+  const { openMetrics } = await import('./metrics.ts')
+  return openMetrics(llm, open)
 }
 
 const logWithFlags = (details: object, message: string): void => logToStderr(details, withFlags(message))
@@ -80,12 +100,12 @@ async function warnWithoutModels(llm: Llm, folder: string | undefined): Promise<
     print(`Warning: no GGUF file found in ${folder}.`)
 }
 
-function closeAtSignals(server: Server, llm: Llm, drainMs: number): void {
+function closeAtSignals(servers: readonly Server[], llm: Llm, drainMs: number): void {
   const stop = async (): Promise<void> => {
-    server.close()
+    for (const server of servers) server.close()
     await llm.close({ drain: drainMs })
     // A connection becomes idle when its last answer ends, and would stay open for a further request.
-    server.closeAllConnections()
+    for (const server of servers) server.closeAllConnections()
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.on(signal, () => {

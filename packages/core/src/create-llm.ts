@@ -138,6 +138,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       ...{ access, shutdown },
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
+      queues: () => queue?.waiting() ?? [],
       report,
       clientOf: (caller, request) => new CallerClient(parts, { caller, ...request, isRequest: true }),
     },

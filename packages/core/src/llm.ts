@@ -10,6 +10,7 @@ import type { AppCalls, CallerLlm } from './calls/app-calls.ts'
 import type { RouteClient } from './calls/client.ts'
 import type { ModelActions } from './calls/model-actions.ts'
 import type { Shutdown } from './calls/shutdown.ts'
+import type { QueuedCalls } from './calls/steps/queue.ts'
 import type { Engine } from './engine/engine.ts'
 import type { LlmError } from './errors.ts'
 import type { Health, HealthOptions } from './health/health-checks.ts'
@@ -99,6 +100,8 @@ export interface LlmInternals {
   readonly shutdown: Pick<Shutdown, 'admit' | 'isClosing'>
   /** Time limits for the clients of answered requests. */
   readonly stallLimits: StallLimits
+  /** Returns the calls that wait for each model in the queues of the app. */
+  queues(): readonly QueuedCalls[]
   /**
    * Logs an error that no client can correct.
    *

@@ -3,10 +3,12 @@ import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
   type HealthMountOptions,
+  type MetricsMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareHealthMount,
+  prepareMetricsMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import { readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
@@ -15,6 +17,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 export type RouterOptions = MountOptions<Request>
 export type AdminRouterOptions = AdminMountOptions<Request>
 export type HealthRouterOptions = HealthMountOptions<Request>
+export type MetricsRouterOptions = MetricsMountOptions<Request>
 
 /**
  * Creates a router with the routes of an `Llm`. Mount it before `express.json()`, whose limit of 100 kB is
@@ -36,6 +39,13 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
  */
 export const healthRouter = (llm: Llm, options: HealthRouterOptions = {}): Router =>
   routerOf(llm, prepareHealthMount(llm, options))
+
+/**
+ * Creates a router with `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with
+ * `auth: 'anonymous'` for direct calls from this machine. Needs the package `prom-client`.
+ */
+export const metricsRouter = (llm: Llm, options: MetricsRouterOptions = {}): Router =>
+  routerOf(llm, prepareMetricsMount(llm, options))
 
 function routerOf(
   llm: Llm,

@@ -7,5 +7,7 @@ export {
   healthPlugin,
   type LlmPluginOptions,
   llmPlugin,
+  type MetricsPluginOptions,
+  metricsPlugin,
 } from './plugin.ts'
 export { type RateLimitOptions, rateLimit } from './rate-limit.ts'

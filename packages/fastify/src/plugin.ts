@@ -4,10 +4,12 @@ import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
   type HealthMountOptions,
+  type MetricsMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareHealthMount,
+  prepareMetricsMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import {
@@ -27,6 +29,10 @@ export interface AdminPluginOptions extends AdminMountOptions<FastifyRequest> {
 }
 
 export interface HealthPluginOptions extends HealthMountOptions<FastifyRequest> {
+  readonly llm: Llm
+}
+
+export interface MetricsPluginOptions extends MetricsMountOptions<FastifyRequest> {
   readonly llm: Llm
 }
 
@@ -65,6 +71,16 @@ export const healthPlugin = async (app: FastifyInstance, options: HealthPluginOp
   const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as HealthPluginOptions &
     RegisterOptions
   addRoutes(app, llm, prepareHealthMount(llm, mountOptions))
+}
+
+/**
+ * Adds `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with `auth: 'anonymous'` for direct
+ * calls from this machine: `app.register(metricsPlugin, { llm })`. Needs the package `prom-client`.
+ */
+export const metricsPlugin = async (app: FastifyInstance, options: MetricsPluginOptions): Promise<void> => {
+  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as MetricsPluginOptions &
+    RegisterOptions
+  addRoutes(app, llm, prepareMetricsMount(llm, mountOptions))
 }
 
 function addRoutes(

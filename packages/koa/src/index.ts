@@ -7,5 +7,7 @@ export {
   type HealthRouterOptions,
   healthRouter,
   llmRouter,
+  type MetricsRouterOptions,
+  metricsRouter,
   type RouterOptions,
 } from './router.ts'

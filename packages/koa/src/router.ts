@@ -6,10 +6,12 @@ import type { Llm } from '@modelmount/core'
 import {
   type AdminMountOptions,
   type HealthMountOptions,
+  type MetricsMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareHealthMount,
+  prepareMetricsMount,
   prepareMount,
 } from '@modelmount/core/adapter'
 import {
@@ -26,6 +28,7 @@ import {
 export type RouterOptions = MountOptions<RouterContext>
 export type AdminRouterOptions = AdminMountOptions<RouterContext>
 export type HealthRouterOptions = HealthMountOptions<RouterContext>
+export type MetricsRouterOptions = MetricsMountOptions<RouterContext>
 
 /**
  * Creates a router with the routes of an `Llm`. Use its `routes()` before a body parser, whose limit of 1 MB
@@ -47,6 +50,13 @@ export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router 
  */
 export const healthRouter = (llm: Llm, options: HealthRouterOptions = {}): Router =>
   routerOf(llm, prepareHealthMount(llm, options))
+
+/**
+ * Creates a router with `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with
+ * `auth: 'anonymous'` for direct calls from this machine. Needs the package `prom-client`.
+ */
+export const metricsRouter = (llm: Llm, options: MetricsRouterOptions = {}): Router =>
+  routerOf(llm, prepareMetricsMount(llm, options))
 
 function routerOf(
   llm: Llm,

@@ -3,7 +3,14 @@
  * to our routes.
  */
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
-import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
+import {
+  type DialectTable,
+  dialectNames,
+  isLlm,
+  type MetricsRouteOptions,
+  metricsRoutes,
+  toBytes,
+} from '@modelmount/core/adapter'
 import { type HealthRouteOptions, healthRoutes } from '@modelmount/core/health'
 import {
   type AuthenticateContext,
@@ -67,6 +74,14 @@ export interface LlmRouteOptions {
    */
   readonly health?: true | (HealthRouteOptions & { readonly path?: string | undefined }) | undefined
   /**
+   * Serves `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with `auth: 'anonymous'` for
+   * direct calls from this machine. `path` is its prefix, after the global prefix of the app. Needs the package
+   * `prom-client`.
+   *
+   * @default not mounted
+   */
+  readonly metrics?: true | (MetricsRouteOptions & { readonly path?: string | undefined }) | undefined
+  /**
    * How to answer unknown paths, and other methods on our paths: `pass` leaves them to the app, `error` answers 404 or
    * 405 in the dialect of the client. Without a `path`, `error` also applies to the paths of modules that are imported
    * later. OPTIONS on our paths is always answered.
@@ -99,7 +114,7 @@ type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpRes
 
 /** Returns the controller of the public APIs, and those of the admin API and of the health routes if they are asked for. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
-  const { path = '', adminPath, health, dialects = dialectNames, bodyLimit = '32mb' } = options
+  const { path = '', adminPath, health, metrics, dialects = dialectNames, bodyLimit = '32mb' } = options
   const { cloudRoutes, llamaServerRoutes } = options
   const { unknownRoutes = /^\/*$/.test(path) ? 'pass' : 'error' } = options
   // Checked now, so that an invalid option fails the set-up instead of each request.
@@ -157,6 +172,15 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
       controllerOf(`${routesController} (health)`, path, healthRoutes(routeOptions), 'pass'),
     )
   }
+  if (metrics) {
+    const { path = '', ...routeOptions } = metrics === true ? {} : metrics
+    const table = metricsRoutes(routeOptions)
+    const metricsController = controllerOf(`${routesController} (metrics)`, path, table, 'pass')
+    controllers.unshift(
+      // The metrics count from the start of the app, and not from the first scrape.
+      Object.assign(metricsController, { onLlm: (llm: Llm) => table.checkMount(llm, options.authenticate) }),
+    )
+  }
   if (adminPath !== undefined)
     controllers.unshift(controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'))
   return controllers
@@ -165,7 +189,11 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
 class LlmController {
   readonly llm: Llm
 
+  /** Called with the `Llm` of the app. */
+  static readonly onLlm: (llm: Llm) => void = () => {}
+
   constructor(@Inject(LLM) llm: Llm) {
     this.llm = llm
+    if (isLlm(llm)) (this.constructor as typeof LlmController).onLlm(llm)
   }
 }

@@ -47,6 +47,7 @@ const extras: object = {
   path: undefined,
   adminPath: undefined,
   health: undefined,
+  metrics: undefined,
   unknownRoutes: undefined,
   bodyLimit: undefined,
   publicUrl: undefined,

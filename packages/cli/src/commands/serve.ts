@@ -22,6 +22,12 @@ export const serve = new Command('serve')
     ).choices(['keys']),
   )
   .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
+  .option('--metrics', 'serve metrics for Prometheus under /metrics, for keys with the scope admin:read')
+  .option(
+    '--metrics-port <port>',
+    'serve metrics on a port of their own, without a key, to this machine only',
+    integer(0, 65_535),
+  )
   .option(
     '--data <location>',
     'folder with modelmount.db for keys, usage and batches, or postgres://… (default: the folder of models)',

@@ -19,7 +19,7 @@ export interface DiagnosedCall {
   readonly requestId: string | undefined
   /** The canonical name of the model. In `call:start`, the name that the caller used. Empty for a call without model. */
   readonly model: string
-  /** Whether the model was found. False in `call:start`, and for names that only an engine of the host app may know. */
+  /** Whether the store, or `findModel` of the engine, knows the model. False in `call:start`. */
   readonly isKnownModel: boolean
   /** The requested name, if it is an alias or the id of a snapshot. */
   readonly alias: string | undefined
@@ -88,6 +88,22 @@ export interface CallOver extends CallStarted {
   readonly timings: readonly (Timings | undefined)[]
 }
 
+/** A route has answered an HTTP request: its headers go to the client. */
+export interface RequestEnded {
+  readonly llm: object
+  /** The API of the route, such as `openai`. */
+  readonly dialect: string
+  /** The pattern of the route, such as `/v1/models/:model`. */
+  readonly route: string
+  readonly method: string
+  readonly requestId: string
+  readonly status: number
+  /** Milliseconds since the request came. */
+  readonly durationMs: number
+  /** Why the request was rejected or has failed. A stream that fails later has no error here. */
+  readonly error: LlmError | undefined
+}
+
 /** An answer, as its reader gets it. */
 export interface AnswerContent {
   readonly text: string
@@ -138,6 +154,8 @@ export type OfLlm<Event> = Omit<Event, 'type'> & { readonly llm: object }
 
 /** The events by the names of their channels. */
 export interface DiagnosticEvents {
+  /** A route has answered an HTTP request, also one that began no call. */
+  readonly 'modelmount:request:end': RequestEnded
   /** A call begins, before any check. */
   readonly 'modelmount:call:start': CallReceived
   /** A call has passed all checks and the queue, and goes to the engine. */

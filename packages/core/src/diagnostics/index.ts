@@ -18,5 +18,6 @@ export type {
   DiagnosticEvents,
   LimitRefused,
   OfLlm,
+  RequestEnded,
   ToolEnded,
 } from './events.ts'

@@ -6,13 +6,16 @@ export { resolveCloseOptions } from '../options/close.ts'
 export { toBytes } from '../units.ts'
 export { checkAdmin, checkAuthenticate, isLlm } from './check-mount.ts'
 export { dialectNames } from './index.ts'
+export { type MetricsRouteOptions, metricsRoutes } from './metrics/index.ts'
 export {
   type AdminMountOptions,
   type HealthMountOptions,
+  type MetricsMountOptions,
   type Mount,
   type MountOptions,
   prepareAdminMount,
   prepareHealthMount,
+  prepareMetricsMount,
   prepareMount,
 } from './mount.ts'
 export type { DialectTable } from './table.ts'

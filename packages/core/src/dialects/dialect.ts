@@ -2,6 +2,7 @@
 import { type Access, AuthenticateError } from '../accounts/auth/access.ts'
 import { type Caller, type Scope, tenantOf } from '../accounts/auth/caller.ts'
 import type { RouteClient } from '../calls/client.ts'
+import { publish } from '../diagnostics/channels.ts'
 import { type LimitStatus, LlmError } from '../errors.ts'
 import type { HttpRequest, HttpResponse, Method } from '../http/message.ts'
 import type { Route } from '../http/route.ts'
@@ -124,7 +125,15 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
         let client: RouteClient | undefined
         /** Tells the app that the request is over. Undefined before the request is admitted. */
         let leave: (() => void) | undefined
-        const respond = (response: HttpResponse, headers: HeaderMap = {}): HttpResponse => {
+        const startedAt = performance.now()
+        const respond = (
+          response: HttpResponse,
+          { headers = {}, error }: { readonly headers?: HeaderMap; readonly error?: LlmError } = {},
+        ): HttpResponse => {
+          publish('modelmount:request:end', () => ({
+            ...{ llm, dialect: name, route: path, method, requestId, status: response.status },
+            ...{ durationMs: performance.now() - startedAt, error },
+          }))
           if (leave) whenSent(request, response, leave)
           return withHeaders(response, requestId, {
             ...limitHeaders(client?.limitStatus() ?? []),
@@ -158,7 +167,8 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
           if (!request.signal.aborted) report(error, requestId)
-          return respond(renderError(error, requestId), error.code === 'timeout' ? closeConnection : {})
+          const headers = error.code === 'timeout' ? closeConnection : {}
+          return respond(renderError(error, requestId), { headers, error })
         }
       },
     })),

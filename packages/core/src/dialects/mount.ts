@@ -8,6 +8,7 @@ import { checkKeys } from '../options/check.ts'
 import { type ByteSize, toBytes } from '../units.ts'
 import { type HealthRouteOptions, healthRoutes } from './health/index.ts'
 import { adminRoutes, type DialectName, routesFor } from './index.ts'
+import { type MetricsRouteOptions, metricsRoutes } from './metrics/index.ts'
 import type { DialectTable } from './table.ts'
 
 export interface MountOptions<Source> extends AuthenticateOptions<Source> {
@@ -84,6 +85,16 @@ export function prepareHealthMount<Source>(llm: Llm, options: HealthMountOptions
   const { models, ...mountOptions } = options
   // Other routers may be mounted at the same path.
   return prepare(llm, { ...mountOptions, unknownRoutes: 'pass' }, () => healthRoutes({ models }))
+}
+
+/** Options of the metrics. */
+export type MetricsMountOptions<Source> = MetricsRouteOptions & AuthenticateOptions<Source>
+
+/** Checks the options of the metrics and returns their route. Throws a `TypeError` for an invalid option. */
+export function prepareMetricsMount<Source>(llm: Llm, options: MetricsMountOptions<Source>): Mount<Source> {
+  checkKeys('', options, ['registry', 'authenticate', 'authenticateTimeout'])
+  const { registry, ...mountOptions } = options
+  return prepare(llm, { ...mountOptions, unknownRoutes: 'pass' }, () => metricsRoutes({ registry }))
 }
 
 const adminOptions = ['unknownRoutes', 'bodyLimit', 'publicUrl', 'authenticate', 'authenticateTimeout']

@@ -9,7 +9,7 @@ export {
 export { checkPublicUrl } from './base-url.ts'
 export { readExpressClient } from './express-client.ts'
 export { type FetchHandler, toFetchHandler } from './fetch.ts'
-export { localOrigins } from './guard.ts'
+export { isDirectLoopback, isLocalHost, localOrigins } from './guard.ts'
 export type { BodyAllowance, HttpRequest, HttpResponse, Method, StallLimits } from './message.ts'
 export {
   type NodeRequestOptions,

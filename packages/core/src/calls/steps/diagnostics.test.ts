@@ -254,5 +254,5 @@ test('the end has the cost of the call where the model has a price', async () =>
   await llm.chat('Hello', { model: 'tiny' })
   await llm.chat('Hello', { model: 'other' })
 
-  expect(costs).toEqual(['tiny', 7_000, 'other', undefined])
+  expect(costs).toEqual(['tiny:latest', 7_000, 'other', undefined])
 })

@@ -18,6 +18,12 @@ export interface QueueOptions {
   readonly permitsOf?: (model: string) => number | undefined
 }
 
+/** Calls that wait in one queue of a model, of which there can be two. */
+export interface QueuedCalls {
+  readonly model: string
+  readonly waiting: number
+}
+
 interface QueueEntry {
   readonly modelName: string
   readonly queue: FairQueue
@@ -58,6 +64,13 @@ export class QueueStep implements CallStep {
       leave()
       throw error
     }
+  }
+
+  /** Models with waiting calls. */
+  waiting(): readonly QueuedCalls[] {
+    return [...this.#queues.values()].flatMap(({ modelName: model, queue: { queued: waiting } }) =>
+      waiting > 0 ? [{ model, waiting }] : [],
+    )
   }
 
   /** Returns the names of models whose queue admits no further call. */

@@ -2,7 +2,7 @@
  * The entry point `@modelmount/core/health`: health routes for load balancers and orchestrators. They need no
  * authentication, and say no more than `ok`.
  */
-import type { Access } from '../../accounts/auth/access.ts'
+import { type Access, AuthenticateError } from '../../accounts/auth/access.ts'
 import { LlmError, statusOf } from '../../errors.ts'
 import type { Health } from '../../health/health-checks.ts'
 import { isDirectLoopback, isLocalHost } from '../../http/guard.ts'
@@ -68,6 +68,8 @@ function createRoutes(publicModels: readonly string[]): readonly Route<Llm>[] {
       try {
         return withoutCaching(await handle(request, llm))
       } catch (cause) {
+        // It belongs to the error handler of the app.
+        if (cause instanceof AuthenticateError) throw cause.cause
         return withoutCaching(renderError(LlmError.from(cause)))
       }
     },

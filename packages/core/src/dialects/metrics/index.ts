@@ -1,0 +1,109 @@
+/** `GET /metrics` for Prometheus. `@modelmount/core/metrics` exports it. */
+import type { Registry } from 'prom-client'
+import { AuthenticateError } from '../../accounts/auth/access.ts'
+import { LlmError, statusOf } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
+import { json } from '../../http/respond.ts'
+import type { Route } from '../../http/route.ts'
+import { internals, type Llm } from '../../llm.ts'
+import { checkKeys } from '../../options/check.ts'
+import { authorizeOperator } from '../authorize-operator.ts'
+import { checkMount } from '../check-mount.ts'
+import type { Dialect } from '../dialect.ts'
+import { createDialectTable, type DialectTable } from '../table.ts'
+
+/** The methods of a registry of `prom-client` that the route uses. */
+type MetricRegistry = Pick<Registry, 'contentType' | 'metrics'>
+
+export interface MetricsRouteOptions {
+  /**
+   * Registry to serve. The app itself adds the metrics of an `Llm` to it, with `registerMetrics()`.
+   *
+   * @default a new registry with the metrics of this `Llm` only
+   */
+  readonly registry?: MetricRegistry | undefined
+}
+
+/**
+ * Returns `GET /metrics`, for callers with the scope `admin:read`, and with `auth: 'anonymous'` for direct calls from this
+ * machine. Without `registry`, the metrics count from the moment when the routes are mounted. Throws a `TypeError` for an
+ * invalid option.
+ */
+export function metricsRoutes(options: MetricsRouteOptions = {}): DialectTable {
+  checkKeys('', options, ['registry'])
+  const { registry } = options
+  if (registry !== undefined && typeof registry?.metrics !== 'function')
+    throw new TypeError('Expected `registry` to be a Registry of prom-client')
+  const registries = new WeakMap<Llm, Promise<MetricRegistry>>()
+  const registryOf = (llm: Llm): Promise<MetricRegistry> => {
+    const found = registries.get(llm) ?? (registry ? Promise.resolve(registry) : openRegistry(llm))
+    // Each scrape reports the error.
+    found.catch(() => {})
+    registries.set(llm, found)
+    return found
+  }
+  return {
+    ...createDialectTable([createDialect(registryOf)]),
+    checkMount: (llm, authenticate) => {
+      checkMount(llm, authenticate)
+      void registryOf(llm)
+    },
+  }
+}
+
+/** Loads `prom-client` on use, since an app without metrics need not have it. */
+async function openRegistry(llm: Llm): Promise<MetricRegistry> {
+  const [{ Registry }, { registerMetrics }] = await importMetrics()
+  const registry = new Registry()
+  registerMetrics(llm, registry)
+  return registry
+}
+
+async function importMetrics() {
+  try {
+    return await Promise.all([import('prom-client'), import('../../metrics/register-metrics.ts')])
+  } catch (cause) {
+    throw new LlmError(
+      'internal',
+      'Metrics need the package prom-client. Install it in the app: npm install prom-client',
+      { setup: true },
+      { cause },
+    )
+  }
+}
+
+const createDialect = (registryOf: (llm: Llm) => Promise<MetricRegistry>): Dialect => ({
+  name: 'metrics',
+  isSpokenBy: undefined,
+  home: undefined,
+  checkOrigin: (request, access) => {
+    access.checkSameOrigin(request)
+    return {}
+  },
+  renderError: (_request, error) => renderError(error),
+  routes: [createRoute(registryOf)],
+})
+
+const createRoute = (registryOf: (llm: Llm) => Promise<MetricRegistry>): Route<Llm> => ({
+  method: 'GET',
+  path: '/metrics',
+  handle: async (request, llm) => {
+    const { access, report } = llm[internals]
+    try {
+      access.checkSameOrigin(request)
+      await authorizeOperator(request, access)
+      const registry = await registryOf(llm)
+      const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' }
+      return { status: 200, headers, body: await registry.metrics() }
+    } catch (cause) {
+      // It belongs to the error handler of the app.
+      if (cause instanceof AuthenticateError) throw cause.cause
+      const error = LlmError.from(cause)
+      report(error)
+      return renderError(error)
+    }
+  },
+})
+
+const renderError = ({ code, message }: LlmError): HttpResponse =>
+  json({ error: { code, message } }, statusOf(code), { 'cache-control': 'no-store' })

@@ -1,0 +1,72 @@
+/** Gauges, which are read at each scrape. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { LoadedModel } from '../engine/engine.ts'
+import { internals, type Llm } from '../llm.ts'
+import type { ActiveCalls } from './active-calls.ts'
+import type { Instruments, Values } from './instruments.ts'
+import type { ModelLabels } from './model-labels.ts'
+
+interface GaugeParts {
+  readonly labels: ModelLabels
+  readonly active: ActiveCalls
+}
+
+/** Returns a function that stops the measurement of the event loop. */
+export function registerGauges(
+  llm: Llm,
+  instruments: Instruments,
+  { labels, active }: GaugeParts,
+): () => void {
+  instruments.gauge('modelmount_calls_active', () => toValues(active.counts()))
+  instruments.gauge('modelmount_calls_waiting', () => {
+    const counts = new Map<string, number>()
+    for (const { model, waiting } of llm[internals].queues()) {
+      const label = labels.of(model, false)
+      counts.set(label, (counts.get(label) ?? 0) + waiting)
+    }
+    return toValues(counts)
+  })
+  const ofModels = (read: (model: LoadedModel) => number | undefined): Values<'modelmount_model_loaded'> =>
+    llm.loaded().flatMap((model) => {
+      const value = read(model)
+      return value === undefined ? [] : [[{ model: labels.of(model.name, true) }, value] as const]
+    })
+  instruments.gauge('modelmount_model_loaded', () => ofModels(({ state }) => (state === 'ready' ? 1 : 0)))
+  instruments.gauge('modelmount_model_vram_bytes', () => ofModels(({ gpuBytes }) => gpuBytes))
+  instruments.gauge('modelmount_batch_items_queued', async () => toItems(await countQueuedItems(llm)))
+  return measureEventLoop(instruments)
+}
+
+const toValues = (counts: ReadonlyMap<string, number>): Values<'modelmount_calls_active'> =>
+  [...counts].map(([model, count]) => [{ model }, count] as const)
+
+const toItems = (count: number | undefined): Values<'modelmount_batch_items_queued'> =>
+  count === undefined ? [] : [[{}, count]]
+
+/** Undefined in an app without batches, and while the database fails: the other metrics are still served. */
+async function countQueuedItems(llm: Llm): Promise<number | undefined> {
+  try {
+    const { batches } = await llm.batches.list({ limit: 100 })
+    return batches.reduce((sum, { counts }) => sum + counts.processing, 0)
+  } catch {
+    return undefined
+  }
+}
+
+const quantiles = [0.5, 0.9, 0.99, 1]
+
+function measureEventLoop(instruments: Instruments): () => void {
+  const resolutionMs = 10
+  const delays = monitorEventLoopDelay({ resolution: resolutionMs })
+  delays.enable()
+  instruments.gauge('modelmount_event_loop_delay_seconds', () => {
+    const values = quantiles.map((quantile) => {
+      // Each sample contains the interval of the timer itself.
+      const ms = Math.max(0, delays.percentile(100 * quantile) / 1e6 - resolutionMs)
+      return [{ quantile }, ms / 1_000] as const
+    })
+    delays.reset()
+    return values
+  })
+  return () => void delays.disable()
+}
