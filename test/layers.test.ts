@@ -58,7 +58,6 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['batches', 'logger', 'response-store'],
   },
   metrics: { values: ['diagnostics', 'llm'], types: ['engine'] },
-  'metrics/index': { values: ['dialects', 'metrics'] },
   health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
   llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'health', 'http', 'limits', 'options'] },
   'create-llm': {
@@ -200,11 +199,11 @@ test.each([
   ['express', ['', '/adapter', '/http', '/limits'], ['express']],
   ['fastify', ['', '/adapter', '/http', '/limits'], ['fastify']],
   ['koa', ['', '/adapter', '/http', '/limits'], ['@koa/router', 'koa']],
-  ['nest', ['', '/adapter', '/health', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
+  ['nest', ['', '/adapter', '/operations', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   [
     'cli',
-    ['', '/database', '/http', '/limits', '/machine', '/models'],
-    ['@modelmount/express', 'express', 'commander'],
+    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models'],
+    ['@modelmount/express', 'express', 'commander', 'prom-client'],
   ],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]

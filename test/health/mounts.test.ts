@@ -1,8 +1,8 @@
 /** The health routes in each mount, beside the routes of the app and of the models. */
 import type { RequestListener } from 'node:http'
 import { createLlm, type Llm } from '@modelmount/core'
-import { healthRoutes } from '@modelmount/core/health'
 import { toNodeHandler } from '@modelmount/core/http'
+import { healthRoutes } from '@modelmount/core/operations'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { healthRouter, llmRouter } from '@modelmount/express'
 import { healthPlugin, llmPlugin } from '@modelmount/fastify'

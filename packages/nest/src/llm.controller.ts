@@ -3,15 +3,7 @@
  * to our routes.
  */
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
-import {
-  type DialectTable,
-  dialectNames,
-  isLlm,
-  type MetricsRouteOptions,
-  metricsRoutes,
-  toBytes,
-} from '@modelmount/core/adapter'
-import { type HealthRouteOptions, healthRoutes } from '@modelmount/core/health'
+import { type DialectTable, dialectNames, isLlm, toBytes } from '@modelmount/core/adapter'
 import {
   type AuthenticateContext,
   type AuthenticateOptions,
@@ -21,6 +13,12 @@ import {
   type HttpResponse,
   type NodeRequestOptions,
 } from '@modelmount/core/http'
+import {
+  type HealthRouteOptions,
+  healthRoutes,
+  type MetricsRouteOptions,
+  metricsRoutes,
+} from '@modelmount/core/operations'
 import {
   Controller,
   Inject,

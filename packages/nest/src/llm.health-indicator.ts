@@ -1,6 +1,6 @@
 /** A health indicator for `@nestjs/terminus`, which this package does not need itself. */
 import type { Llm } from '@modelmount/core'
-import type { HealthOptions } from '@modelmount/core/health'
+import type { HealthOptions } from '@modelmount/core/operations'
 import { Inject, Injectable } from '@nestjs/common'
 import { LLM } from './llm.tokens.ts'
 

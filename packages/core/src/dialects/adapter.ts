@@ -6,7 +6,6 @@ export { resolveCloseOptions } from '../options/close.ts'
 export { toBytes } from '../units.ts'
 export { checkAdmin, checkAuthenticate, isLlm } from './check-mount.ts'
 export { dialectNames } from './index.ts'
-export { type MetricsRouteOptions, metricsRoutes } from './metrics/index.ts'
 export {
   type AdminMountOptions,
   type HealthMountOptions,

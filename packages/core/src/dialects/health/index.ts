@@ -1,7 +1,4 @@
-/**
- * The entry point `@modelmount/core/health`: health routes for load balancers and orchestrators. They need no
- * authentication, and say no more than `ok`.
- */
+/** Health routes for load balancers and orchestrators. They need no authentication, and say no more than `ok`. */
 import { type Access, AuthenticateError } from '../../accounts/auth/access.ts'
 import { LlmError, statusOf } from '../../errors.ts'
 import type { Health } from '../../health/health-checks.ts'
@@ -16,8 +13,6 @@ import { authorizeOperator } from '../authorize-operator.ts'
 import { checkLlm, checkMount } from '../check-mount.ts'
 import type { Dialect } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
-
-export type { Health, HealthCheck, HealthOptions, HealthStatus } from '../../health/health-checks.ts'
 
 export interface HealthRouteOptions {
   /**

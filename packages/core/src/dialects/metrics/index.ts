@@ -1,4 +1,4 @@
-/** `GET /metrics` for Prometheus. `@modelmount/core/metrics` exports it. */
+/** `GET /metrics` for Prometheus. */
 import type { Registry } from 'prom-client'
 import { AuthenticateError } from '../../accounts/auth/access.ts'
 import { LlmError, statusOf } from '../../errors.ts'

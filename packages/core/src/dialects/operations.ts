@@ -1,0 +1,5 @@
+/** The entry point `@modelmount/core/operations`: routes for those who operate the app. */
+
+export type { Health, HealthCheck, HealthOptions, HealthStatus } from '../health/health-checks.ts'
+export { type HealthRouteOptions, healthRoutes } from './health/index.ts'
+export { type MetricsRouteOptions, metricsRoutes } from './metrics/index.ts'
