@@ -137,8 +137,8 @@ export const metrics = {
   },
   modelmount_event_loop_delay_seconds: {
     type: 'gauge',
-    help: 'Delay of the event loop of this app since the last scrape, by quantile.',
-    labels: ['quantile'],
+    help: 'Delay of the event loop of this app since the last scrape: the median, the percentiles 90 and 99, and the maximum (100).',
+    labels: ['percentile'],
   },
 } as const satisfies Readonly<Record<string, MetricDefinition>>
 

@@ -17,14 +17,14 @@ export function registerGauges(
   instruments: Instruments,
   { labels, active }: GaugeParts,
 ): () => void {
-  instruments.gauge('modelmount_calls_active', () => toValues(active.counts()))
+  instruments.gauge('modelmount_calls_active', () => toValues(active.counts(), labels))
   instruments.gauge('modelmount_calls_waiting', () => {
     const counts = new Map<string, number>()
     for (const { model, waiting } of llm[internals].queues()) {
       const label = labels.of(model, false)
       counts.set(label, (counts.get(label) ?? 0) + waiting)
     }
-    return toValues(counts)
+    return toValues(counts, labels)
   })
   const ofModels = (read: (model: LoadedModel) => number | undefined): Values<'modelmount_model_loaded'> =>
     llm.loaded().flatMap((model) => {
@@ -37,8 +37,12 @@ export function registerGauges(
   return measureEventLoop(instruments)
 }
 
-const toValues = (counts: ReadonlyMap<string, number>): Values<'modelmount_calls_active'> =>
-  [...counts].map(([model, count]) => [{ model }, count] as const)
+/** Models without calls have 0: a gap would let the minimum over a time leave it out. */
+const toValues = (
+  counts: ReadonlyMap<string, number>,
+  labels: ModelLabels,
+): Values<'modelmount_calls_active'> =>
+  [...new Set([...labels.known(), ...counts.keys()])].map((model) => [{ model }, counts.get(model) ?? 0])
 
 const toItems = (count: number | undefined): Values<'modelmount_batch_items_queued'> =>
   count === undefined ? [] : [[{}, count]]
@@ -53,17 +57,17 @@ async function countQueuedItems(llm: Llm): Promise<number | undefined> {
   }
 }
 
-const quantiles = [0.5, 0.9, 0.99, 1]
+const percentiles = [50, 90, 99, 100]
 
 function measureEventLoop(instruments: Instruments): () => void {
   const resolutionMs = 10
   const delays = monitorEventLoopDelay({ resolution: resolutionMs })
   delays.enable()
   instruments.gauge('modelmount_event_loop_delay_seconds', () => {
-    const values = quantiles.map((quantile) => {
+    const values = percentiles.map((percentile) => {
       // Each sample contains the interval of the timer itself.
-      const ms = Math.max(0, delays.percentile(100 * quantile) / 1e6 - resolutionMs)
-      return [{ quantile }, ms / 1_000] as const
+      const ms = Math.max(0, delays.percentile(percentile) / 1e6 - resolutionMs)
+      return [{ percentile }, ms / 1_000] as const
     })
     delays.reset()
     return values

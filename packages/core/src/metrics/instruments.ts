@@ -30,8 +30,9 @@ export class Instruments {
     for (const name of names) this.#create(name, metrics[name])
   }
 
+  /** @param value may be 0. A series that begins with 0 shows its first increase, too */
   count<Name extends NamesOf<'counter'>>(name: Name, labels: Labels<Name>, value = 1): void {
-    if (value > 0) this.#counters.get(name)?.inc(labels, value)
+    this.#counters.get(name)?.inc(labels, value)
   }
 
   observe<Name extends NamesOf<'histogram'>>(name: Name, labels: Labels<Name>, value: number): void {

@@ -9,6 +9,11 @@ export const unknownModel = 'unknown'
 export class ModelLabels {
   readonly #known = new Set<string>()
 
+  /** Labels of the models that exist. */
+  known(): Iterable<string> {
+    return this.#known
+  }
+
   /** @param isKnown whether the model exists. A name that existed once stays known */
   of(name: string, isKnown: boolean): string {
     if (this.#known.has(name)) return name

@@ -45,7 +45,8 @@ test('a call counts by route, kind, model, status and reason, with its times and
   expect(await read('modelmount_prefill_tokens_total')).toEqual(['{model="tiny:latest"} 1'])
   for (const name of ['time_to_first_token', 'time_per_output_token', 'call_duration', 'queue_time'])
     expect((await read(`modelmount_${name}_seconds`)).find((line) => line.includes('_count'))).toMatch(/ 1$/)
-  expect(await read('modelmount_calls_active')).toEqual([])
+  for (const name of ['calls_active', 'calls_waiting', 'prompt_cache_hit_tokens_total'])
+    expect(await read(`modelmount_${name}`)).toEqual(['{model="tiny:latest"} 0'])
 })
 
 test('a call that fails counts with its error code, and one that its reader leaves as aborted', async () => {

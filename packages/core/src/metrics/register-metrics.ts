@@ -48,15 +48,17 @@ export function registerMetrics(llm: Llm, registry: Registry): () => void {
       }),
     'modelmount:request:end': ({ dialect, route, method, status }) =>
       instruments.count('modelmount_http_responses_total', { api: dialect, route, method, code: status }),
-    'modelmount:model:load': ({ model, loadMs }) =>
-      instruments.observe('modelmount_model_load_seconds', { model: labels.of(model, true) }, loadMs / 1_000),
+    'modelmount:model:load': ({ model, loadMs }) => {
+      instruments.observe('modelmount_model_load_seconds', { model: labels.of(model, true) }, loadMs / 1_000)
+      for (const reason of ['unload', 'evict', 'crash'] as const) countModelEnd(reason, 0)({ model })
+    },
     'modelmount:model:unload': countModelEnd('unload'),
     'modelmount:model:evict': countModelEnd('evict'),
     'modelmount:model:crash': countModelEnd('crash'),
   })
-  function countModelEnd(reason: string): (event: { readonly model: string }) => void {
+  function countModelEnd(reason: string, count = 1): (event: { readonly model: string }) => void {
     return ({ model }) =>
-      instruments.count('modelmount_model_ends_total', { model: labels.of(model, true), reason })
+      instruments.count('modelmount_model_ends_total', { model: labels.of(model, true), reason }, count)
   }
 
   return () => {
