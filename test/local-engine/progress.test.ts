@@ -295,6 +295,26 @@ test("Ollama's routes report progress and timings to a client that asks", async 
   }
 })
 
+test("Ollama's routes report the progress of a load without a prompt, and end with its usual line", async () => {
+  const load = async (fields: object) => {
+    await llm.unload('tiny')
+    const response = await fetch(`${server.url}/api/generate`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'tiny', return_progress: true, ...fields }),
+    })
+    const lines = (await response.text()).trim().split('\n')
+    return { status: response.status, lines: lines.map((line) => JSON.parse(line)) }
+  }
+
+  const { lines } = await load({})
+  const fractions = lines.slice(0, -1).map((line) => line.load_progress.fraction)
+  expect([fractions[0], fractions.at(-1), isAscending(fractions)]).toEqual([0, 1, true])
+  expect(lines.at(-1)).toMatchObject({ model: 'tiny', response: '', done: true, done_reason: 'load' })
+  expect((await load({ stream: false })).lines).toMatchObject([{ done: true, done_reason: 'load' }])
+  expect(await load({ options: { num_ctx: 1e9 } })).toMatchObject({ status: 400, lines: [{ error: /./ }] })
+})
+
 test('a whole answer has timings, and no progress', async () => {
   for (const [path, body] of [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],

@@ -366,6 +366,30 @@ describe.each(['with a server', 'without a server'])('%s', (how) => {
       expect(await exit).toBe(0)
     })
 
+    test('shows how far the load of a model is, until the answer or the prompt begins', async () => {
+      /** A command without a server loads the model again for another context. */
+      const openUnloaded = async (contextSize: string, ...args: readonly string[]): Promise<Terminal> => {
+        await run(['stop', 'tiny'])
+        terminal = inTerminal([process.execPath, bin, ...commandOf(['run', 'tiny', ...args])], {
+          ...environment,
+          OLLAMA_CONTEXT_LENGTH: contextSize,
+        })
+        return terminal
+      }
+
+      const answer = await openUnloaded('1024', 'Hello', '--think=false')
+      await answer.shows('loading model: ')
+      await answer.shows('% ▕')
+      await answer.shows(greeting)
+      expect(await answer.exit).toBe(0)
+      const chat = await openUnloaded('512')
+      await chat.shows('loading model: ')
+      await chat.shows('>>> ')
+
+      expect(answer.raw()).toContain(`\r\x1b[K${greeting}`)
+      expect(chat.raw()).toMatch(/▕[^▕]*\r.\[K[^▕]*>>> [^▕]*$/)
+    })
+
     test('saves a conversation as a model, which another conversation starts from', async () => {
       const name = `kept-${hasServer}`
       const first = open('run', 'tiny', '--think=false')

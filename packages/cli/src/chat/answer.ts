@@ -1,8 +1,9 @@
 /** Prints a streamed answer: the thinking set apart, then the content. */
-import { spin } from '../format/spinner.ts'
+import { showWaiting } from '../format/waiting.ts'
+import { type ProgressFields, toOperation } from './progress.ts'
 
 /** A line in the stream of `/api/chat` or `/api/generate`, with the fields that are used here. */
-export interface AnswerLine extends Metrics {
+export interface AnswerLine extends Metrics, ProgressFields {
   readonly message?: { readonly content: string; readonly thinking?: string }
   readonly response?: string
   readonly thinking?: string
@@ -30,19 +31,20 @@ export async function printAnswer(
   lines: AsyncIterable<AnswerLine>,
   { hideThinking, signal }: { readonly hideThinking: boolean; readonly signal?: AbortSignal },
 ): Promise<AnswerSummary> {
-  const indicator = spin(process.stderr)
+  const waiting = showWaiting(process.stderr)
   let text = ''
   let isThinking = false
   try {
     for await (const line of lines) {
+      waiting.report(toOperation(line))
       const { content = line.response ?? '', thinking = line.thinking ?? '' } = line.message ?? {}
       if (thinking && !hideThinking) {
-        indicator.stop()
+        waiting.stop()
         process.stdout.write(isThinking ? faint(thinking) : `Thinking...\n${faint(thinking.trimStart())}`)
         isThinking = true
       }
       if (content) {
-        indicator.stop()
+        waiting.stop()
         process.stdout.write(isThinking ? `\n...done thinking.\n\n${content}` : content)
         isThinking = false
         text += content
@@ -52,7 +54,7 @@ export async function printAnswer(
   } catch (error) {
     if (!signal?.aborted) throw error
   } finally {
-    indicator.stop()
+    waiting.stop()
   }
   return { text }
 }

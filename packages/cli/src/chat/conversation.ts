@@ -1,6 +1,8 @@
 /** Messages and settings of a conversation. */
+import { showWaiting } from '../format/waiting.ts'
 import type { Server } from '../server.ts'
 import { type AnswerLine, type AnswerSummary, printAnswer } from './answer.ts'
+import { askForProgress, type ProgressFields, toOperation } from './progress.ts'
 
 export interface Message {
   readonly role: string
@@ -48,10 +50,17 @@ export class Conversation {
     this.#messages = []
   }
 
-  /** Loads the model into memory. Throws `ServerError`. */
+  /** Loads the model into memory, and shows how far it is. Throws `ServerError`. */
   async load(): Promise<void> {
     const { keep_alive } = this.settings
-    await this.server.post('/api/generate', { model: this.model, keep_alive })
+    const request = { model: this.model, keep_alive, ...askForProgress() }
+    const waiting = showWaiting(process.stderr)
+    try {
+      for await (const line of this.server.stream<ProgressFields>('/api/generate', request))
+        waiting.report(toOperation(line))
+    } finally {
+      waiting.stop()
+    }
   }
 
   /**
@@ -64,6 +73,7 @@ export class Conversation {
     const request = {
       model,
       ...settings,
+      ...askForProgress(),
       messages: [...(system ? [{ role: 'system', content: system }] : []), ...messages],
     }
     const lines = this.server.stream<AnswerLine>('/api/chat', request, signal)

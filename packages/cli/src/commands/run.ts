@@ -4,8 +4,10 @@ import { InvalidArgumentError } from 'commander'
 import { type AnswerLine, printAnswer } from '../chat/answer.ts'
 import { Conversation, type Message, type Settings } from '../chat/conversation.ts'
 import { describeMetrics } from '../chat/metrics.ts'
+import { askForProgress } from '../chat/progress.ts'
 import type { ShowAnswer } from '../describe-model.ts'
 import { type ProgressLine, showProgress } from '../format/progress.ts'
+import { showWaiting } from '../format/waiting.ts'
 import { print } from '../output.ts'
 import { type Server, ServerError, withServer } from '../server.ts'
 import { clientCommand, type HostOption, registryOf } from './options/client-command.ts'
@@ -76,17 +78,20 @@ async function chatInteractively(
 
 async function answerOnce(server: Server, model: string, prompt: string, options: RunOptions): Promise<void> {
   const { hidethinking: hideThinking = false, verbose = false, system } = options
-  const request = { model, prompt, ...settingsOf(options), ...(system !== undefined && { system }) }
+  const request = {
+    ...{ model, prompt, ...settingsOf(options), ...askForProgress() },
+    ...(system !== undefined && { system }),
+  }
   const { metrics } = await printAnswer(server.stream<AnswerLine>('/api/generate', request), { hideThinking })
   if (prompt !== '') print('\n\n')
   if (metrics && verbose) process.stderr.write(describeMetrics(metrics))
 }
 
 async function printEmbedding(server: Server, model: string, input: string): Promise<void> {
-  const { embeddings } = await server.post<{ readonly embeddings: readonly unknown[] }>('/api/embed', {
-    model,
-    input,
-  })
+  const waiting = showWaiting(process.stderr)
+  const { embeddings } = await server
+    .post<{ readonly embeddings: readonly unknown[] }>('/api/embed', { model, input })
+    .finally(waiting.stop)
   print(`${JSON.stringify(embeddings[0])}\n`)
 }
 

@@ -41,3 +41,19 @@ test('a bar of requests counts them', () => {
   expect(bar(running, 56)).toBe('running:  25% ▕██      ▏ 250/1000          5.0/s  2m30s')
   expect(bar({ ...running, completed: 1_000 }, 60).trimEnd()).toMatch(/▏ 1000 requests$/)
 })
+
+test('a bar of tokens counts them, and a bar of percent has no amounts', () => {
+  const prompt = {
+    ...half,
+    status: 'prompt',
+    total: 4_000,
+    completed: 1_000,
+    resumed: 0,
+    unit: 'tokens' as const,
+  }
+
+  expect(bar(prompt, 56)).toBe('prompt:  25% ▕██       ▏ 1000/4000         100/s    30s')
+  expect(bar({ ...prompt, status: 'load', total: 1, completed: 0.5, unit: 'percent' }, 25)).toBe(
+    'load:  50% ▕█████     ▏ ',
+  )
+})

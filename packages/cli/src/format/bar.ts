@@ -1,13 +1,13 @@
 /** A progress bar of one operation: `pulling 8eeb52dfb3bb:  42% ▕████      ▏ 1.9 GB/4.7 GB   31 MB/s   1m30s`. */
 import { humanBytes, shortDuration } from './human.ts'
 
-export type ProgressUnit = 'bytes' | 'requests'
+export type ProgressUnit = 'bytes' | 'requests' | 'tokens' | 'percent'
 
 export interface Operation {
   readonly status: string
   readonly total: number
   readonly completed: number
-  /** Bytes or requests that were complete before the operation started. */
+  /** What was complete before the operation started. */
   readonly resumed: number
   readonly elapsedMs: number
   /** @default 'bytes' */
@@ -25,6 +25,7 @@ export function bar(operation: Operation, columns: number): string {
 }
 
 function amount({ total, completed, resumed, elapsedMs, unit = 'bytes' }: Operation, share: number): string {
+  if (unit === 'percent') return ''
   const { whole, part, rate } = formats[unit]
   if (share === 1) return whole(total).padEnd(30)
   const perMs = (completed - resumed) / Math.max(elapsedMs, 1)
@@ -35,12 +36,16 @@ function amount({ total, completed, resumed, elapsedMs, unit = 'bytes' }: Operat
 }
 
 type Format = (count: number) => string
+type Formats = Readonly<Record<'whole' | 'part' | 'rate', Format>>
 
-const formats: Readonly<Record<ProgressUnit, Readonly<Record<'whole' | 'part' | 'rate', Format>>>> = {
+const toRate: Format = (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`)
+const countOf =
+  (one: string): Format =>
+  (count) =>
+    count === 1 ? `1 ${one}` : `${count} ${one}s`
+
+const formats: Readonly<Record<Exclude<ProgressUnit, 'percent'>, Formats>> = {
   bytes: { whole: humanBytes, part: humanBytes, rate: humanBytes },
-  requests: {
-    whole: (count) => (count === 1 ? '1 request' : `${count} requests`),
-    part: String,
-    rate: (perSecond) => (perSecond < 10 ? perSecond.toFixed(1) : `${Math.round(perSecond)}`),
-  },
+  requests: { whole: countOf('request'), part: String, rate: toRate },
+  tokens: { whole: countOf('token'), part: String, rate: toRate },
 }

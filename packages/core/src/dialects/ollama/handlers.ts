@@ -8,7 +8,7 @@ import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Handler, RouteCall } from '../dialect.ts'
 import { withReuseHeader } from '../reuse-header.ts'
 import { readBody } from './body.ts'
-import { loadOrUnload } from './loading.ts'
+import { loadOrUnload, watchLoad } from './loading.ts'
 import { findDetails } from './models.ts'
 import {
   type ContentFormatter,
@@ -18,6 +18,7 @@ import {
   renderCompletion,
   renderHeartbeat,
   renderLines,
+  renderLoad,
   renderPrompt,
 } from './render.ts'
 import { ChatRequest, OllamaGenerateRequest } from './schema.ts'
@@ -78,8 +79,13 @@ async function acknowledge(
   body: ChatOrGenerateRequest,
   formatContent: ContentFormatter,
 ): Promise<HttpResponse> {
-  const { model = '', keep_alive: keepAlive } = body
+  const { model = '', keep_alive: keepAlive, stream = true, return_progress: hasProgress } = body
   if (keepAlive !== 0) await requireGenerativeModel(call.llm, model, formatContent)
+  if (stream && hasProgress)
+    return ndjson(renderLoad(model, await watchLoad(call, body), formatContent), {
+      onError: call.onError,
+      heartbeat: renderHeartbeat(model, formatContent),
+    })
   return json(renderAcknowledgement(model, await loadOrUnload(call, body), formatContent))
 }
 

@@ -8,6 +8,7 @@ import {
   collect,
   type FinishReason,
   type GenerateResult,
+  type LoadProgress,
   type SampledToken,
   type TokenLogprob,
   type ToolCall,
@@ -145,6 +146,17 @@ export const renderAcknowledgement = (
   done: true,
   done_reason: reason,
 })
+
+/** Renders the lines of a load whose progress was requested. */
+export async function* renderLoad(
+  model: string,
+  steps: AsyncIterable<LoadProgress | 'load' | 'unload'>,
+  formatContent: ContentFormatter,
+): AsyncGenerator<string> {
+  for await (const step of steps)
+    if (typeof step === 'object') yield toLine(model, { ...formatContent({}), ...renderProgress(step) })
+    else yield jsonLine(renderAcknowledgement(model, step, formatContent))
+}
 
 /** Rendered prompt, for `_debug_render_only`. */
 export const renderPrompt = (model: string, prompt: string, formatContent: ContentFormatter): object => ({
