@@ -1,5 +1,5 @@
 /** Loads or unloads a model, for requests without a prompt. */
-import type { LlmClient } from '../../calls/client.ts'
+import type { ClientUnaryOptions, LoadProgressOption } from '../../calls/client.ts'
 import type { LoadProgress } from '../../engine/events.ts'
 import { readAhead } from '../../util/read-ahead.ts'
 import type { RouteCall } from '../dialect.ts'
@@ -15,7 +15,7 @@ import { toLoad } from './translate.ts'
 export async function loadOrUnload(
   { request, llm }: Pick<RouteCall, 'request' | 'llm'>,
   body: Pick<ChatRequest, 'model' | 'options' | 'keep_alive'>,
-  options: Pick<LoadOptions, 'onProgress' | 'signal'> = {},
+  options: LoadProgressOption & Pick<ClientUnaryOptions, 'signal'> = {},
 ): Promise<'load' | 'unload'> {
   const { model = '' } = body
   const load = toLoad(body)
@@ -47,5 +47,3 @@ export async function watchLoad(
     yield* steps
   })()
 }
-
-type LoadOptions = NonNullable<Parameters<LlmClient['load']>[1]>
