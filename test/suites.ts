@@ -317,6 +317,22 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries: 'the packed packages on four versions of Node',
     sample: 'the oldest and the newest',
   },
+  'test/deploy/cluster.test.ts': {
+    part: 'operations',
+    tries: "the recipe for Node's cluster: one model process, a killed worker, SIGTERM during streams",
+  },
+  'test/deploy/dockerfile.test.ts': {
+    part: 'operations',
+    tries: 'the Dockerfile in an empty root of Debian: build, health check, SIGTERM during a stream',
+  },
+  'test/deploy/nginx.test.ts': {
+    part: 'operations',
+    tries: "the recipe for nginx in Debian's nginx: streams, clients that leave, large bodies, addresses",
+  },
+  'test/deploy/systemd.test.ts': {
+    part: 'operations',
+    tries: 'the unit in systemd-analyze, and the system calls of a server with a loaded model',
+  },
   'test/peers/llama-server.test.ts': {
     part: 'peers',
     tries: "the tests of llama.cpp's server, with llama-server and with Modelmount",

@@ -7,6 +7,7 @@ module.exports = {
       exec_mode: 'cluster',
       wait_ready: true,
       kill_timeout: 20_000, // in ms, longer than `drain` and 5 s
+      treekill: false, // the model process of one instance serves the others, too
     },
   ],
 }
