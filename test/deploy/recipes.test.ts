@@ -1,7 +1,7 @@
 /** Checks the files of docs/deploy against each other and against the app. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { healthRoutes } from '@modelmount/core/health'
+import { healthRoutes } from '@modelmount/core/operations'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { root } from '../packaging/npm.ts'
