@@ -127,8 +127,24 @@ export interface LoadedModel {
    * card is full.
    */
   readonly notes?: readonly string[] | undefined
+  /** What the model process does, as it has reported about a second ago. Absent until its first report. */
+  readonly activity?: ModelActivity | undefined
   /** Settings of the app for this model. Absent without such settings. */
   readonly settings?: ModelSettings
   /** Time at which the model is unloaded if no call uses it until then. */
   readonly expiresAt: Date | 'never'
+}
+
+/** What a model process does, for all apps that share it. */
+export interface ModelActivity {
+  /** Prompts and answers that are evaluated, or texts of a pooling model. */
+  readonly activeSequences: number
+  /** Those that wait for a slot. */
+  readonly waitingSequences: number
+  /** Resident memory of the process. Contains the weights as far as they are in memory. */
+  readonly memoryBytes: number
+  /** Saved prompt states, in files. */
+  readonly cachedStates: number
+  readonly cachedStateBytes: number
+  readonly reportedAt: Date
 }

@@ -116,7 +116,7 @@ export const metrics = {
   },
   modelmount_model_cached_states_bytes: {
     type: 'gauge',
-    help: 'Memory and disk of the saved prompt states of the model.',
+    help: 'Size of the saved prompt states of the model, in files.',
     labels: ['model'],
   },
   modelmount_model_load_seconds: {

@@ -33,6 +33,14 @@ export function registerGauges(
     })
   instruments.gauge('modelmount_model_loaded', () => ofModels(({ state }) => (state === 'ready' ? 1 : 0)))
   instruments.gauge('modelmount_model_vram_bytes', () => ofModels(({ gpuBytes }) => gpuBytes))
+  const activities = {
+    modelmount_model_active_sequences: 'activeSequences',
+    modelmount_model_waiting_sequences: 'waitingSequences',
+    modelmount_model_memory_bytes: 'memoryBytes',
+    modelmount_model_cached_states_bytes: 'cachedStateBytes',
+  } as const
+  for (const [name, field] of Object.entries(activities))
+    instruments.gauge(name as keyof typeof activities, () => ofModels(({ activity }) => activity?.[field]))
   instruments.gauge('modelmount_batch_items_queued', async () => toItems(await countQueuedItems(llm)))
   return measureEventLoop(instruments)
 }

@@ -106,6 +106,7 @@ export class LocalModel {
       processId: process.id,
       ...size,
       notes,
+      activity: process.activity,
       expiresAt,
       ...(hasSettings && { settings: modelSettings }),
     }

@@ -97,6 +97,18 @@ const Footprint = z.object({
 })
 export type Footprint = z.output<typeof Footprint>
 
+const count = z.int().min(0)
+
+/** Absent until the model is loaded. */
+const ProcessActivity = z.object({
+  activeSequences: count,
+  waitingSequences: count,
+  memoryBytes: count,
+  cachedStates: count,
+  cachedStateBytes: count,
+})
+export type ProcessActivity = z.output<typeof ProcessActivity>
+
 /** Messages that the model process sends. */
 export const FromProcess = z.discriminatedUnion('type', [
   Footprint.extend({ type: z.literal('loaded') }),
@@ -113,7 +125,7 @@ export const FromProcess = z.discriminatedUnion('type', [
   /**
    * `steps` counts the progress of all calls. The watchdog assumes a hang if `steps` stops growing in a call.
    */
-  z.object({ type: z.literal('pong'), steps: z.int() }),
+  z.object({ type: z.literal('pong'), steps: z.int(), activity: ProcessActivity.optional() }),
   /** A problem that fails no call, for the app's log. */
   z.object({ type: z.literal('warning'), text: z.string() }),
   /** The process exits to free memory for another model. The app does not count this as a failure. */

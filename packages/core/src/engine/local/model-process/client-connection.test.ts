@@ -39,6 +39,7 @@ const model: Partial<RuntimeModel> = {
       return 'aborted'
     },
     isDecoding: false,
+    activity: { activeSequences: 0, waitingSequences: 0, cachedStates: 0, cachedStateBytes: 0 },
     wake: () => {},
     deleteStates: async () => 0,
     cachedLength: () => 0,
@@ -57,6 +58,7 @@ const host: ConnectionHost = {
   progress: { steps: 0 },
   tenantCpu: new TenantCpu(),
   model: Promise.resolve(model as RuntimeModel),
+  activity: undefined,
   isShuttingDown: false,
   onCall: () => {},
   onCallEnd: () => {},

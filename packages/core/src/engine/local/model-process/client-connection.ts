@@ -1,7 +1,13 @@
 import type { Socket } from 'node:net'
 import type { GenerateEvent } from '../../events.ts'
 import { receive, send } from '../ipc/framing.ts'
-import { type CallResult, type CallType, type FromProcess, ToProcess } from '../ipc/messages.ts'
+import {
+  type CallResult,
+  type CallType,
+  type FromProcess,
+  type ProcessActivity,
+  ToProcess,
+} from '../ipc/messages.ts'
 import {
   parseDetokenizeRequest,
   parseEmbedRequest,
@@ -27,6 +33,8 @@ export interface ConnectionHost extends Pick<RunContext, 'renderer' | 'grammars'
   /** Rejects when the model cannot be loaded. */
   readonly model: Promise<RuntimeModel>
   readonly isShuttingDown: boolean
+  /** Undefined until the model is loaded. */
+  readonly activity: ProcessActivity | undefined
   onCall(): void
   onCallEnd(): void
   /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
@@ -106,7 +114,7 @@ export class ClientConnection {
     }
     switch (message.type) {
       case 'ping':
-        this.send({ type: 'pong', steps: this.#host.progress.steps })
+        this.send({ type: 'pong', steps: this.#host.progress.steps, activity: this.#host.activity })
         break
       case 'watchLoad':
         this.#host.watchLoad(this)

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs'
 import { createServer } from 'node:net'
-import type { FromProcess } from '../ipc/messages.ts'
+import type { FromProcess, ProcessActivity } from '../ipc/messages.ts'
 import { diskFullExitCode, nameTakenExitCode, type ProcessConfig } from '../ipc/process-config.ts'
 import { isDiskFull } from '../ipc/runtime-dir.ts'
 import { toWireError } from '../ipc/wire-error.ts'
@@ -58,6 +58,10 @@ export class ProcessHost implements ConnectionHost {
 
   get isShuttingDown(): boolean {
     return this.#isShuttingDown
+  }
+
+  get activity(): ProcessActivity | undefined {
+    return this.#runner && { ...this.#runner.activity, memoryBytes: process.memoryUsage.rss() }
   }
 
   onCall(): void {

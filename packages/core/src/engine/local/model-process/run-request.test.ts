@@ -15,7 +15,14 @@ function contextOf(run: Runner['run']): RunContext {
     vocabularySize: 100,
     template: { source: '', bosToken: '', eosToken: '', specialTokens: [] },
     runner: {
-      ...{ run, isDecoding: false, wake: () => {}, deleteStates: async () => 0, cachedLength: () => 0 },
+      ...{
+        run,
+        isDecoding: false,
+        activity: { activeSequences: 0, waitingSequences: 0, cachedStates: 0, cachedStateBytes: 0 },
+        wake: () => {},
+        deleteStates: async () => 0,
+        cachedLength: () => 0,
+      },
       whenIdle: async () => {},
     },
     detokenizeWithSpecial: () => '',

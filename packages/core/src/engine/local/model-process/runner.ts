@@ -1,4 +1,5 @@
 import type { Token } from 'node-llama-cpp'
+import type { ProcessActivity } from '../ipc/messages.ts'
 import type { CompiledGrammar, Logprobs } from './decoding/decoder.ts'
 import type { SamplingParams } from './decoding/sampling.ts'
 import type { Breakpoint, CacheUsage } from './kv-cache/cache-plan.ts'
@@ -61,11 +62,14 @@ export interface GenerationJob {
  */
 export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 
+export type RunnerActivity = Omit<ProcessActivity, 'memoryBytes'>
+
 export interface Runner {
   /** Rejects with an `LlmError` when the model fails. */
   run(job: GenerationJob): Promise<RunOutcome>
   /** Whether the model takes steps, or will do so after the next event. */
   readonly isDecoding: boolean
+  readonly activity: RunnerActivity
   /** Resumes decoding after a client has cancelled a call, disconnected or read more output. */
   wake(): void
   /**

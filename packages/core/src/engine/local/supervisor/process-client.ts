@@ -1,6 +1,6 @@
 /** Client of one model process. Runs calls, watches their progress and reports how the process ended. */
 import { LlmError } from '../../../errors.ts'
-import type { EngineCall } from '../../engine.ts'
+import type { EngineCall, ModelActivity } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
 import type { CallResult, CallType, Footprint, FromProcess } from '../ipc/messages.ts'
@@ -92,6 +92,7 @@ export class ProcessClient {
   #lastId = 0
   /** Calls of `ping` that wait for an answer. */
   readonly #pings = new Set<{ resolve(): void; reject(error: LlmError): void }>()
+  #activity: ModelActivity | undefined
   #lastTokenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ProcessClientOptions) {
@@ -138,6 +139,11 @@ export class ProcessClient {
   /** Whether the load had to wait for memory and is still incomplete. */
   get isWaitingForMemory(): boolean {
     return this.#hasWaited && !this.#footprint
+  }
+
+  /** Absent until the first report after the load. */
+  get activity(): ModelActivity | undefined {
+    return this.#activity
   }
 
   /** When the process has last sent output of a call, on the clock of `performance.now()`. */
@@ -333,6 +339,7 @@ export class ProcessClient {
         break
       case 'pong':
         this.#watchdog.onPong(message.steps)
+        if (message.activity) this.#activity = { ...message.activity, reportedAt: new Date() }
         for (const { resolve } of this.#pings) resolve()
         this.#pings.clear()
     }

@@ -9,7 +9,7 @@ import { LlmError } from '../../../../errors.ts'
 import { PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { SnapshotStore } from '../kv-cache/snapshots.ts'
 import type { StepCounter } from '../model.ts'
-import type { CacheablePrompt, GenerationJob, Runner, RunOutcome } from '../runner.ts'
+import type { CacheablePrompt, GenerationJob, Runner, RunnerActivity, RunOutcome } from '../runner.ts'
 import { selectTurn } from './decode-turns.ts'
 import type { Decoder } from './decoder.ts'
 import { FairClock } from './fair-clock.ts'
@@ -93,6 +93,11 @@ export class Scheduler implements Runner {
   wake(): void {
     this.#isWoken = true
     this.#wake?.()
+  }
+
+  get activity(): RunnerActivity {
+    const { running, queue } = this.#slots
+    return { activeSequences: running.length, waitingSequences: queue.length, ...this.#cache.savedStates }
   }
 
   get isDecoding(): boolean {

@@ -9,7 +9,7 @@ import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
 import { uncached } from '../../../events.ts'
 import type { StepCounter } from '../model.ts'
-import type { GenerationJob, Runner, RunOutcome } from '../runner.ts'
+import type { GenerationJob, Runner, RunnerActivity, RunOutcome } from '../runner.ts'
 import { type BiasTools, toEvaluateOptions } from './sampling.ts'
 
 export class SequentialRunner implements Runner {
@@ -19,6 +19,8 @@ export class SequentialRunner implements Runner {
   readonly #progress: StepCounter
   #queue: Promise<unknown> = Promise.resolve()
   #isDecoding = false
+  /** Jobs that run or wait. */
+  #jobs = 0
 
   constructor(
     sequence: LlamaContextSequence,
@@ -33,6 +35,7 @@ export class SequentialRunner implements Runner {
   }
 
   run(job: GenerationJob): Promise<RunOutcome> {
+    this.#jobs++
     const outcome = this.#queue.then(async () => {
       this.#isDecoding = true
       try {
@@ -40,6 +43,7 @@ export class SequentialRunner implements Runner {
       } finally {
         await this.#sequence.clearHistory()
         this.#isDecoding = false
+        this.#jobs--
       }
     })
     this.#queue = outcome.catch(() => {})
@@ -50,6 +54,12 @@ export class SequentialRunner implements Runner {
 
   get isDecoding(): boolean {
     return this.#isDecoding
+  }
+
+  get activity(): RunnerActivity {
+    const activeSequences = this.#isDecoding ? 1 : 0
+    const waitingSequences = this.#jobs - activeSequences
+    return { activeSequences, waitingSequences, cachedStates: 0, cachedStateBytes: 0 }
   }
 
   /** Deletes nothing, since no job leaves a state. */

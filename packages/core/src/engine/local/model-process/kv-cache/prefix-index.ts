@@ -38,6 +38,10 @@ export class PrefixIndex<L extends PromptPrefix> {
     })
   }
 
+  get count(): number {
+    return this.#entries.size
+  }
+
   get sizeBytes(): number {
     return this.#entries.calculatedSize
   }

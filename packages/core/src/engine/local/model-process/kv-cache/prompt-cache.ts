@@ -59,6 +59,12 @@ export class PromptCache {
     return this.#transferMs
   }
 
+  /** Number and size of the saved states. */
+  get savedStates(): { readonly cachedStates: number; readonly cachedStateBytes: number } {
+    const { count = 0, sizeBytes = 0 } = this.#snapshots ?? {}
+    return { cachedStates: count, cachedStateBytes: sizeBytes }
+  }
+
   /** Breakpoints of the job, without breakpoints in the first chunk. */
   breakpointsOf(job: CacheablePrompt): readonly Breakpoint[] {
     const { breakpoints = [] } = job

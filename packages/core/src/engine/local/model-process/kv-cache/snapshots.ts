@@ -53,6 +53,11 @@ export class SnapshotStore {
     )
   }
 
+  /** Number of the snapshots, without suspended states. */
+  get count(): number {
+    return this.#prefixes.count
+  }
+
   /** Total size of the snapshots, without suspended states. */
   get sizeBytes(): number {
     return this.#prefixes.sizeBytes

@@ -32,6 +32,16 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
+  /** Number of texts that are evaluated. */
+  get active(): number {
+    return this.#active.length
+  }
+
+  /** Number of texts that wait for a context. */
+  get waiting(): number {
+    return this.#queue.size
+  }
+
   /**
    * Limits the number of texts that are evaluated at a time. One is always allowed. Running texts continue.
    */

@@ -22,6 +22,10 @@ export async function openPoolingModel(
     stepMs: pooling?.stepMs ?? defaultStepMs,
     runner: {
       isDecoding: false,
+      get activity() {
+        const { active = 0, waiting = 0 } = pooling?.pool ?? {}
+        return { activeSequences: active, waitingSequences: waiting, cachedStates: 0, cachedStateBytes: 0 }
+      },
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
       deleteStates: async () => 0,
