@@ -51,7 +51,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   machine: {
     values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
   },
-  diagnostics: { types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
+  diagnostics: { values: ['logger'], types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
   tracing: { values: ['diagnostics', 'util'], types: ['engine', 'errors', 'llm'] },
   calls: {
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
@@ -108,8 +108,8 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['accounts'],
   },
   index: {
-    values: ['calls', 'create-llm', 'dialects', 'engine', 'errors', 'options'],
-    types: ['accounts', 'batches', 'health', 'llm', 'logger', 'storage', 'units'],
+    values: ['calls', 'create-llm', 'dialects', 'engine', 'errors', 'logger', 'options'],
+    types: ['accounts', 'batches', 'health', 'llm', 'storage', 'units'],
   },
 }
 

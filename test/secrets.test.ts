@@ -44,7 +44,8 @@ beforeAll(async () => {
     maxFailedAuthentications: 1_000,
     database: join(folder, 'modelmount.db'),
     prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 2 } },
-    logger: { debug: record('debug'), warn: record('warn'), error: record('error') },
+    logger: { debug: record('debug'), info: record('info'), warn: record('warn'), error: record('error') },
+    accessLog: true,
     local: { contextSize: 1_024 },
   })
   const app = express()
@@ -179,7 +180,8 @@ test('calls of every kind leave no secret and no prompt in logs, files, database
   expect(files.map(([path]) => path).filter((path) => path.endsWith('log'))).not.toEqual([])
   expect(files.map(([path]) => path).filter((path) => path.endsWith('modelmount.db'))).toHaveLength(1)
   expect(logged.filter((line) => line.startsWith('debug'))).not.toEqual([])
-  expect(logged.filter((line) => line.startsWith('error'))).not.toEqual([])
+  for (const start of ['error', 'info call ended', 'info call failed', 'info model loaded'])
+    expect(logged.filter((line) => line.startsWith(start))).not.toEqual([])
   expect(await llm.usage.calls()).not.toEqual([])
 
   const found = (text: string | Buffer): readonly string[] =>

@@ -13,7 +13,12 @@ const write =
       `${level} ${message} ${deepText(details)}\n`,
     )
 
-export const runLog = { debug: write('debug'), warn: write('warn'), error: write('error') }
+export const runLog = {
+  debug: write('debug'),
+  info: write('info'),
+  warn: write('warn'),
+  error: write('error'),
+}
 
 /** Formats all properties of a value, including those that are not enumerable, such as an error's `cause`. */
 export function deepText(value: unknown, seen = new Set<unknown>()): string {

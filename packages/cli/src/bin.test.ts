@@ -97,6 +97,20 @@ test('--metrics and --metrics-port serve metrics, which are a 404 without them',
   expect(await server.exit).toMatchObject({ code: 0 })
 })
 
+test('--access-log writes a line for each call and each load', async () => {
+  const server = run(['serve', '--port', '0', '--access-log'])
+  const address = await server.address
+
+  await (await ask(address, { model: 'tiny', temperature: 0 })).json()
+  server.kill('SIGTERM')
+  const { stderr } = await server.exit
+
+  expect(stderr).toMatch(/^modelmount: model loaded model=tiny:latest processId=\d+ .*gpuLayers=\d+/m)
+  expect(stderr).toMatch(
+    /^modelmount: call ended callId=\S+ .*model=tiny:latest .*status=ended .*outputTokens=\d+/m,
+  )
+})
+
 test('listens at OLLAMA_HOST, which an option overrides', async () => {
   const server = run(['serve', '--port', '0'], { OLLAMA_HOST: 'http://localhost:1' })
 

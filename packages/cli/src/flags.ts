@@ -5,6 +5,7 @@ import type { LlmOptions } from '@modelmount/core'
 const flags: Readonly<Record<string, string>> = {
   models: '--models',
   auth: '--auth',
+  accessLog: '--access-log',
   origins: '--origins',
   database: '--data',
   prices: '--prices',

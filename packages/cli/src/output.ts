@@ -12,6 +12,18 @@ export function logToStderr(details: object, message: string): void {
   process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
 }
 
+/** Logs a message with its details as `name=value` on stderr. */
+export function logFieldsToStderr(details: object, message: string): void {
+  const fields = Object.entries(details).map(([name, value]) => ` ${name}=${toLogValue(value)}`)
+  process.stderr.write(`modelmount: ${message}${fields.join('')}\n`)
+}
+
+/** JSON, without quotes where they are not needed. */
+function toLogValue(value: unknown): string {
+  const isPlain = typeof value === 'string' && /^[\w.:/@-]+$/.test(value)
+  return isPlain ? value : JSON.stringify(value)
+}
+
 /** Prints how to get the next page on stderr, unless this page is the last one. */
 export function noteNextPage(length: number, limit: number, last: string | undefined): void {
   if (last !== undefined && length >= limit)

@@ -41,6 +41,8 @@ export interface ServeOptions {
   readonly metrics?: boolean
   /** Port of the loopback address that serves the metrics without a key. */
   readonly metricsPort?: number
+  /** Whether each call has a line on stderr. */
+  readonly accessLog?: boolean
   /** Origins of web pages, in addition to the default ones. */
   readonly origins?: readonly string[]
   /** The folder with `modelmount.db`, or `postgres://…`. */
@@ -111,6 +113,7 @@ export function toLlmOptions(flags: ServeOptions, files: ServeFiles): LlmOptions
       maxBytes: flags.storeMax,
     }),
     prices,
+    accessLog: flags.accessLog ?? config.accessLog,
     batches: mergeGiven(
       { database: needsDatabase || database !== undefined ? undefined : batchDatabaseOf(models) },
       batches,

@@ -13,13 +13,15 @@ import { nameFlags, withFlags } from './flags.ts'
 import { withBrackets } from './host.ts'
 import type { ServedMetrics } from './metrics.ts'
 import { occupantOf } from './occupant.ts'
-import { logToStderr } from './output.ts'
+import { logFieldsToStderr, logToStderr } from './output.ts'
 import { isOpen, type ServeOptions, toLlmOptions } from './serve-options.ts'
 
 export async function serve(options: ServeOptions): Promise<void> {
   const { host, port, models, admin = false, drain = 10, metricsPort } = options
   const files = await readFiles(options)
-  const llm = await createLlm({ logger, ...toLlmOptions(options, files) }).catch((error) =>
+  const llmOptions = toLlmOptions(options, files)
+  const logger = llmOptions.accessLog ? accessLogger : quietLogger
+  const llm = await createLlm({ logger, ...llmOptions }).catch((error) =>
     nameFlags(error, options.config, isFromFile(files, options)),
   )
   const open = isOpen(options, files)
@@ -61,7 +63,8 @@ async function metricsFor(
 }
 
 const logWithFlags = (details: object, message: string): void => logToStderr(details, withFlags(message))
-const logger: Logger = { warn: logWithFlags, error: logWithFlags }
+const quietLogger: Logger = { warn: logWithFlags, error: logWithFlags }
+const accessLogger: Logger = { ...quietLogger, info: logFieldsToStderr }
 
 /** The caller without an API key. Each client address is a tenant, so that no client takes the share of others. */
 export const callerAt = ({ ip }: Pick<express.Request, 'ip'>): Caller => ({

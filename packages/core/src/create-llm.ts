@@ -14,7 +14,7 @@ import { openMetering } from './accounts/usage/open-metering.ts'
 import { BatchHost } from './batches/batch-host.ts'
 import { admitTransfers } from './calls/admitted-transfers.ts'
 import { createAppCalls, createCallerLlm } from './calls/app-calls.ts'
-import type { CallOptions } from './calls/call.ts'
+import type { Call, CallOptions } from './calls/call.ts'
 import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
 import { withResolver } from './calls/model-actions.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
@@ -22,6 +22,8 @@ import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
 import { type QueueOptions, QueueStep } from './calls/steps/queue.ts'
 import { publish } from './diagnostics/channels.ts'
+import { describeCall } from './diagnostics/describe-call.ts'
+import { logEvents, toLogFields } from './diagnostics/log-events.ts'
 import type { Engine } from './engine/engine.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
@@ -61,7 +63,9 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const models = await openModels(resolved, options.models !== undefined)
   const settingsOf = openModelSettings(resolved)
   const engine = await openEngine(models, resolved, { settingsOf, llmOf })
-  const accounts = await openAccounts(resolved, (cause) => report(LlmError.from(cause)))
+  const onError = (cause: unknown, call?: Call): void =>
+    report(LlmError.from(cause), call && toLogFields(describeCall(call)))
+  const accounts = await openAccounts(resolved, onError)
   const { database, keys, access, metering, subjects } = accounts
   const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf))
   const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
@@ -87,6 +91,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await keys.close()
     await metering.close()
     await database?.close()
+    stopLogging?.()
   }
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
   const aliases = new ModelAliases(resolved.aliases)
@@ -143,6 +148,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       clientOf: (caller, request) => new CallerClient(parts, { caller, ...request, isRequest: true }),
     },
   }
+  const { logger, accessLog } = resolved
+  const stopLogging = logger && logEvents(llm, { logger, accessLog, report })
   // The items of batches are calls, too.
   await closeOnFailure(database, () => batches.start())
   return llm
@@ -225,7 +232,7 @@ function createLocalEngine(
   return new LocalEngine(models, {
     ...local,
     settingsOf,
-    warn: (message) => logger?.warn({}, message),
+    warn: (message, model) => logger?.warn({ model }, message),
     debug: (details, message) => logger?.debug?.(details, message),
     onModelEvent: ({ type, ...event }) =>
       publish(`modelmount:model:${type}`, () => ({ ...event, llm: llmOf() }) as never),
@@ -233,7 +240,7 @@ function createLocalEngine(
 }
 
 /** Opens keys, authentication, limits and the ledger. */
-async function openAccounts(resolved: Resolved, onError: (cause: unknown) => void) {
+async function openAccounts(resolved: Resolved, onError: (cause: unknown, call?: Call) => void) {
   const warn: DatabaseLog = (details, message) => resolved.logger?.warn(details, message)
   const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database, warn)
   return closeOnFailure(database, async () => {

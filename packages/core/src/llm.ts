@@ -105,9 +105,9 @@ export interface LlmInternals {
   /**
    * Logs an error that no client can correct.
    *
-   * @param requestId id of the request, which its response contains, too
+   * @param fields describe the request, such as its `requestId`
    */
-  report(error: LlmError, requestId?: string): void
+  report(error: LlmError, fields?: object): void
   /**
    * Creates the client of one request.
    *

@@ -35,7 +35,7 @@ test('an error of a request is logged with the id of the request', () => {
   const error = vi.fn()
   const upstream = new LlmError('upstream', 'The model process has ended.')
 
-  createErrorReporter({ warn: vi.fn(), error })(upstream, 'req_1')
+  createErrorReporter({ warn: vi.fn(), error })(upstream, { requestId: 'req_1' })
 
   expect(error.mock.calls).toEqual([[{ err: upstream, requestId: 'req_1' }, upstream.message]])
 })

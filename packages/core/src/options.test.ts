@@ -68,6 +68,7 @@ test('without options and environment variables, all defaults apply', () => {
     bodies: { maxBytes: 1_073_741_824, maxBytesPerTenant: 268_435_456, stallTimeoutMs: 60_000 },
     outputBuffer: { tenantBytes: 16 * 1024 ** 2, totalBytes: 128 * 1024 ** 2, stallMs: 60_000 },
     interceptors: [],
+    accessLog: false,
     logger: undefined,
   })
 })

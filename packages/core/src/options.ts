@@ -19,7 +19,7 @@ import type { Aliases } from './models/model-aliases.ts'
 import { checkAliases } from './options/aliases.ts'
 import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
-import { checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
+import { checkBoolean, checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
 import { resolveInterceptors } from './options/interceptors.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
@@ -145,11 +145,14 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   interceptors?: readonly Interceptor[] | undefined
 
   /**
-   * Receives errors that no client can correct. A pino logger fits without a wrapper.
+   * Receives errors that no client can correct, and what happens to models. A pino logger fits without a wrapper.
    *
    * @default nothing is logged
    */
   logger?: Logger | undefined
+
+  /** Whether the logger also gets one line for each call, at the level `info`. @default false */
+  accessLog?: boolean | undefined
 }
 
 export type WrapEngine = (local: Engine) => Engine | Promise<Engine>
@@ -171,6 +174,7 @@ export interface ResolvedOptions {
   readonly outputBuffer: ResolvedOutputBufferOptions
   readonly interceptors: readonly Interceptor[]
   readonly logger: Logger | undefined
+  readonly accessLog: boolean
 }
 
 /**
@@ -211,10 +215,14 @@ export function resolveOptions(
     'outputBuffer',
     'interceptors',
     'logger',
+    'accessLog',
   ])
   if (options.aliases !== undefined) checkAliases(options.aliases)
   if (options.engine !== undefined && typeof options.engine !== 'function') checkEngine(options.engine)
-  checkMethods('logger', options.logger, ['warn', 'error'])
+  checkBoolean('accessLog', options.accessLog)
+  if (options.accessLog && !options.logger)
+    throw new TypeError('`accessLog` needs a logger: set the option `logger` of createLlm()')
+  checkMethods('logger', options.logger, ['warn', 'error', ...(options.accessLog ? ['info'] : [])])
   const models = resolveModels(
     options.models,
     environment.OLLAMA_MODELS || join(homedir(), '.ollama', 'models'),
@@ -255,6 +263,7 @@ export function resolveOptions(
     outputBuffer: resolveOutputBufferOptions(options.outputBuffer),
     interceptors: resolveInterceptors(options.interceptors),
     logger: options.logger,
+    accessLog: options.accessLog ?? false,
   }
 }
 

@@ -21,6 +21,7 @@ export const serve = new Command('serve')
       'require an API key: see modelmount keys (default: serve callers on this machine only)',
     ).choices(['keys']),
   )
+  .option('--access-log', 'log one line for each call, and when models are loaded and unloaded, on stderr')
   .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
   .option('--metrics', 'serve metrics for Prometheus under /metrics, for keys with the scope admin:read')
   .option(

@@ -243,6 +243,9 @@ export class Call {
       tenant: this.tenant,
       weight: this.weight,
       background: this.isBackground,
+      ...(this.requestId !== undefined && {
+        logFields: { requestId: this.requestId, ...(this.caller?.key && { key: this.caller.key.id }) },
+      }),
       ...(this.model && { model: this.model }),
       ...(this.alias !== undefined && { alias: this.alias }),
       ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),

@@ -728,7 +728,7 @@ describe('an interceptor that fails', () => {
     expect(String(refusal.cause)).toBe(
       'Error: `interceptors[0].before` ("search") failed: The index is gone.',
     )
-    expect(log.error).toEqual([{ err: refusal }])
+    expect(log.error).toEqual([expect.objectContaining({ err: refusal })])
   })
 
   test.each<[what: string, returned: unknown, message: string]>([
@@ -793,7 +793,9 @@ describe('an interceptor that fails', () => {
     ]
 
     expect(failures.map(({ code }) => code)).toEqual(['internal', 'internal'])
-    expect(log.error).toEqual(failures.map((err) => ({ err })))
+    expect(log.error).toEqual(
+      failures.map((err) => expect.objectContaining({ err, model: expect.any(String) })),
+    )
     expect(await llm.usage.calls()).toMatchObject([{ status: 'failed' }, { status: 'failed' }])
   })
 

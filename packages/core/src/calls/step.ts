@@ -5,6 +5,9 @@
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { Call, CallEnd } from './call.ts'
 
+/** Logs a failure that does not end the call, and one that its client cannot correct. */
+export type OnCallError = (cause: unknown, call: Call) => void
+
 export interface CallStep {
   readonly name: string
   /** Whether `before` may take long. A stream sends its headers after 5 s, even while such a step runs. */

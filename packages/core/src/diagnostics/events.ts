@@ -136,6 +136,8 @@ export interface CallEnded extends CallOver {
 }
 
 export interface CallFailed extends CallOver {
+  /** `aborted` if the client left, or if the call was ended from outside. */
+  readonly status: 'failed' | 'aborted'
   readonly error: LlmError
 }
 

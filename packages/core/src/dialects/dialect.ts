@@ -118,7 +118,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
         const requestId = requestIdOf(request)
         const { access, bodies, report, clientOf, shutdown } = llm[internals]
         const onError = (error: LlmError): string => {
-          report(error, requestId)
+          report(error, { requestId })
           return renderErrorFrame(error, requestId)
         }
         let corsHeaders: HeaderMap = {}
@@ -166,7 +166,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           }
           const error = LlmError.from(cause)
           // Errors after an abort are not logged: most of them are caused by the abort.
-          if (!request.signal.aborted) report(error, requestId)
+          if (!request.signal.aborted) report(error, { requestId })
           const headers = error.code === 'timeout' ? closeConnection : {}
           return respond(renderError(error, requestId), { headers, error })
         }

@@ -82,6 +82,8 @@ export interface EngineCall {
    * @default one tenant for all calls
    */
   readonly tenant?: string
+  /** Names the call in lines of the log: the ids of its HTTP request, and of the caller's API key. */
+  readonly logFields?: { readonly requestId?: string; readonly key?: string }
   /** Share of the model's time that the tenant gets, relative to other tenants. Above 0. @default 1 */
   readonly weight?: number
   /** Whether the call pauses while the model has foreground calls. @default false */

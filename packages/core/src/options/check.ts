@@ -34,6 +34,11 @@ export function checkFunction(option: string, value: unknown): void {
     throw new TypeError(`Expected \`${option}\` to be a function, got ${describeValue(value)}`)
 }
 
+export function checkBoolean(option: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'boolean')
+    throw new TypeError(`Expected \`${option}\` to be true or false, got ${describeValue(value)}`)
+}
+
 export function checkStrings(option: string, value: unknown): void {
   if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
     throw new TypeError(`Expected \`${option}\` to be a list of strings, got ${JSON.stringify(value)}`)

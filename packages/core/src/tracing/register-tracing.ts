@@ -38,7 +38,7 @@ export function registerTracing(llm: Llm, options: TracingOptions = {}): () => v
     'modelmount:cache:write': ({ call, tokens }) => spans.get(call.id)?.addEvent('cache.write', { tokens }),
     'modelmount:limit:refused': ({ call }) => spans.get(call.id)?.addEvent('limit.refused'),
     'modelmount:call:end': (event) => end(event.call.id)?.end(event, undefined, event.status),
-    'modelmount:call:error': (event) => end(event.call.id)?.end(event, event.error, 'failed'),
+    'modelmount:call:error': (event) => end(event.call.id)?.end(event, event.error, event.status),
     'modelmount:tool:end': (event) => recordTool(tracer, event, captureContent),
     ...(captureContent && {
       'modelmount:call:content': (event) => spans.get(event.call.id)?.setAttributes(describeContent(event)),

@@ -1,6 +1,7 @@
 /** Publishes what happens to a call on the diagnostics channels. */
 import { hasSubscribers, publish } from '../../diagnostics/channels.ts'
-import type { CallOver, CallRequest, DiagnosedCall, DiagnosticEvents } from '../../diagnostics/events.ts'
+import { describeCall } from '../../diagnostics/describe-call.ts'
+import type { CallOver, CallRequest, DiagnosticEvents } from '../../diagnostics/events.ts'
 import type { EmbedRequest } from '../../engine/embeddings.ts'
 import type { GenerateRequest } from '../../engine/request.ts'
 import { type Call, type CallEnd, isGenerateRequest } from '../call.ts'
@@ -40,7 +41,7 @@ export function createDiagnosticsSteps(llmOf: () => object): {
       if (!names.some(hasSubscribers)) return
       watched.set(call, { startedAt: performance.now() })
       publish('modelmount:call:start', () => ({
-        ...{ llm: llmOf(), call: describe(call) },
+        ...{ llm: llmOf(), call: describeCall(call) },
         ...{ request: describeRequest(call), header: call.header },
       }))
     },
@@ -49,7 +50,7 @@ export function createDiagnosticsSteps(llmOf: () => object): {
       if (!times || times.firstTokenAt !== undefined || outputTokens + undeliveredTokens === 0) return
       times.firstTokenAt = performance.now()
       const firstTokenMs = times.firstTokenAt - times.startedAt
-      publish('modelmount:call:first-token', () => ({ llm: llmOf(), call: describe(call), firstTokenMs }))
+      publish('modelmount:call:first-token', () => ({ llm: llmOf(), call: describeCall(call), firstTokenMs }))
     },
     after(call, end) {
       const times = watched.get(call)
@@ -67,7 +68,7 @@ export function createDiagnosticsSteps(llmOf: () => object): {
       const queueMs = times.admittedAt - times.startedAt
       if (call.kind === 'generate' && hasSubscribers('modelmount:call:content'))
         times.answers = recordAnswers(call)
-      publish('modelmount:call:admitted', () => ({ llm: llmOf(), call: describe(call), queueMs }))
+      publish('modelmount:call:admitted', () => ({ llm: llmOf(), call: describeCall(call), queueMs }))
     },
   }
   return { first, last }
@@ -75,7 +76,7 @@ export function createDiagnosticsSteps(llmOf: () => object): {
 
 function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): void {
   const { error, status, usage, finishReasons, timings, durationMs } = end
-  const event = { llm, call: describe(call) }
+  const event = { llm, call: describeCall(call) }
   const over = (): CallOver => ({
     ...{ ...event, durationMs, usage, finishReasons, timings },
     costNanoUsd: usage && call.costOf?.(usage),
@@ -94,29 +95,17 @@ function publishEnd(llm: object, call: Call, end: CallEnd, times: CallTimes): vo
       inputs: call.requests.filter(isGenerateRequest).map(({ input }) => input),
       answers: times.answers ?? [],
     }))
-  if (error) publish('modelmount:call:error', () => ({ ...over(), error }))
+  if (error)
+    publish('modelmount:call:error', () => ({
+      ...{ ...over(), error },
+      status: status === 'aborted' ? 'aborted' : 'failed',
+    }))
   else
     publish('modelmount:call:end', () => ({ ...over(), status: status === 'aborted' ? 'aborted' : 'ended' }))
 }
 
 const since = ({ startedAt }: CallTimes, at: number | undefined): number | undefined =>
   at === undefined ? undefined : at - startedAt
-
-const describe = (call: Call): DiagnosedCall => ({
-  id: call.id,
-  kind: call.kind,
-  dialect: call.dialect,
-  route: call.route,
-  requestId: call.requestId,
-  model: call.modelName,
-  isKnownModel: call.model !== undefined,
-  alias: call.alias,
-  caller: call.caller?.id,
-  key: call.caller?.key?.id,
-  tenant: call.tenant,
-  isBackground: call.isBackground,
-  isBatchItem: call.batchItem !== undefined,
-})
 
 function describeRequest(call: Call): CallRequest {
   const request = (call.requests[0] ?? {}) as Partial<GenerateRequest & EmbedRequest>

@@ -9,7 +9,7 @@ import type { Call, CallEnd, ModelRequest } from '../call.ts'
 import { expectRequest, isIntercepted, toEndedCall, toInterceptedCall } from '../intercepted-call.ts'
 import type { InterceptedCall, Interceptor } from '../interceptor.ts'
 import { EventMapping, type EventTransform } from '../output/event-mapping.ts'
-import type { CallStep } from '../step.ts'
+import type { CallStep, OnCallError } from '../step.ts'
 
 /** How long the end of a call waits for `after`, in ms. */
 const afterTimeoutMs = 2_000
@@ -19,7 +19,7 @@ export interface InterceptorsStepOptions {
   readonly authorise: CallStep
   readonly resolveModel: CallStep
   /** Logs the failure of an interceptor. */
-  readonly onError: (failure: LlmError) => void
+  readonly onError: OnCallError
 }
 
 export class InterceptorsStep implements CallStep {
@@ -59,7 +59,7 @@ export class InterceptorsStep implements CallStep {
       try {
         await interceptor.after?.(ended, end)
       } catch (cause) {
-        this.#options.onError(this.#toFailure(interceptor, 'after', cause))
+        this.#options.onError(this.#toFailure(interceptor, 'after', cause), call)
       }
     }
     await withTimeout(Promise.all(begun.map(run)), afterTimeoutMs)
@@ -78,7 +78,7 @@ export class InterceptorsStep implements CallStep {
       requests = await raceAbort(Promise.all(call.requests.map(change)), call.signal)
       expectOneModel(requests)
     } catch (cause) {
-      throw call.signal.aborted ? cause : this.#contain(interceptor, 'before', cause)
+      throw call.signal.aborted ? cause : this.#contain(call, interceptor, 'before', cause)
     }
     if (requests.every((request, index) => request === call.requests[index])) return
     const isModelChanged = requests[0]?.model !== call.requests[0]?.model
@@ -94,7 +94,7 @@ export class InterceptorsStep implements CallStep {
         try {
           return run()
         } catch (cause) {
-          throw this.#contain(interceptor, 'mapEvents', cause)
+          throw this.#contain(call, interceptor, 'mapEvents', cause)
         }
       }
       const mapping = contain(() => EventMapping.of(interceptor.mapEvents?.(given)))
@@ -106,10 +106,10 @@ export class InterceptorsStep implements CallStep {
   }
 
   /** Returns an `LlmError` as it is. Logs any other error, and returns one that clients may see. */
-  #contain(interceptor: Interceptor, method: keyof Interceptor, cause: unknown): LlmError {
+  #contain(call: Call, interceptor: Interceptor, method: keyof Interceptor, cause: unknown): LlmError {
     if (LlmError.is(cause)) return cause
     const failure = this.#toFailure(interceptor, method, cause)
-    this.#options.onError(failure)
+    this.#options.onError(failure, call)
     return failure
   }
 

@@ -15,7 +15,7 @@ import type { Cost, Limits, RateLimiter, Reservation, Subject } from '../../limi
 import { type Call, type CallEnd, isGenerateRequest } from '../call.ts'
 import { estimateInputTokens } from '../estimate.ts'
 import type { CallKind } from '../kind.ts'
-import type { CallStep } from '../step.ts'
+import type { CallStep, OnCallError } from '../step.ts'
 
 export interface LimitsStepOptions {
   readonly limiter: RateLimiter
@@ -23,7 +23,7 @@ export interface LimitsStepOptions {
   /** Returns the subject that counts the calls of all callers of a model. Undefined without limits. */
   readonly modelSubjectOf: (model: string) => Subject | undefined
   /** Called when the limiter fails in the background. */
-  readonly onError: (cause: unknown) => void
+  readonly onError: OnCallError
 }
 
 /**
@@ -126,7 +126,7 @@ export class LimitsStep implements CallStep {
     if (Math.max(more.tokens, more.inputTokens, more.outputTokens) === 0) return
     call.reservedTokens = addTokenCounts(reserved, more)
     for (const reservation of call.limitReservations)
-      reservation.take({ requests: 0, ...more }).catch(this.#options.onError)
+      reservation.take({ requests: 0, ...more }).catch((cause) => this.#options.onError(cause, call))
   }
 
   /** All tokens are generated now, and a slow reader must not count as a running call. */
@@ -144,7 +144,9 @@ export class LimitsStep implements CallStep {
     const cost = { requests: 1, ...(usage ? tokenCountsOf(usage) : noTokens) }
     await Promise.all(
       limitReservations.map((reservation) =>
-        (hasStarted ? reservation.settle(cost) : reservation.release()).catch(this.#options.onError),
+        (hasStarted ? reservation.settle(cost) : reservation.release()).catch((cause) =>
+          this.#options.onError(cause, call),
+        ),
       ),
     )
   }

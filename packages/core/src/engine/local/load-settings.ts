@@ -29,7 +29,8 @@ export interface LocalModelSettings {
   /** Whether the model is for embedding or reranking. */
   readonly isPooling: (model: Model) => Promise<boolean>
   /** Called when the model could not be loaded with all of its settings. */
-  readonly warn: (message: string) => void
+  /** @param model the name of the model */
+  readonly warn: (message: string, model: string) => void
   readonly onModelEvent: (event: ModelEvent) => void
 }
 

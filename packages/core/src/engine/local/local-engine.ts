@@ -68,7 +68,7 @@ export interface LocalEngineOptions {
   readonly environment: readonly string[]
   readonly runtimeDir: string | undefined
   /** Called when a model could not be loaded with all of its settings. */
-  readonly warn?: (message: string) => void
+  readonly warn?: (message: string, model: string) => void
   /** Called when a model is loaded, and when its process is released or ends. */
   readonly onModelEvent?: (event: ModelEvent) => void
   /** Called when a prompt diverges from a cached prompt. */

@@ -58,7 +58,7 @@ export class LocalGenerations {
     const task: EngineTask<void> = async ({ loaded, loadMs, call: scopedCall, deniedContextSize }) => {
       const onEvent = (event: GenerateEvent): void => {
         hasBegun = true
-        this.#observeEvent(event, checked, loaded)
+        this.#observeEvent(event, checked, call, loaded)
         if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
         else push(event)
       }
@@ -89,19 +89,24 @@ export class LocalGenerations {
     }
   }
 
-  #observeEvent(event: GenerateEvent, request: GenerateRequest, loaded: LoadedProcess): void {
+  #observeEvent(
+    event: GenerateEvent,
+    request: GenerateRequest,
+    call: EngineCall,
+    loaded: LoadedProcess,
+  ): void {
     this.#failures.onEvent(loaded.fingerprint, event.type)
     if (event.type !== 'start') return
     extendCacheExpiry(loaded, request, event)
-    this.#logDivergence(event)
+    this.#logDivergence(event, call)
   }
 
   /** Logs numbers only, never text of the prompt. */
-  #logDivergence(event: Extract<GenerateEvent, { type: 'start' }>): void {
+  #logDivergence(event: Extract<GenerateEvent, { type: 'start' }>, { logFields }: EngineCall): void {
     const { model, divergence, inputTokens, reusedTokens } = event
     if (divergence)
       this.#debug(
-        { model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
+        { ...logFields, model, inputTokens, reusedTokens, sharedTokens: divergence.tokens },
         'prompt diverges from the cached one',
       )
   }

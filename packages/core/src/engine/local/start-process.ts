@@ -40,7 +40,7 @@ export function startProcess(
     },
     isPooling: () => isPooling(model),
     onMemoryWait,
-    onWarning: warn,
+    onWarning: (message) => warn(message, model.name),
     onEnd: (type, reason) => {
       // A load that its callers have left is nothing that was loaded.
       if (loaded.readyAt === undefined && type !== 'crash') return
@@ -55,11 +55,12 @@ export function startProcess(
   }
   process.ready.then(
     ({ contextSize: actual, sizeBytes, gpuBytes, gpuLayers, notes }) => {
-      notes.forEach(warn)
+      for (const note of notes) warn(note, model.name)
       const isChosen = settings.isContextSizeChosen || contextSize !== settings.contextSize
       if (isChosen && actual < contextSize)
         warn(
           `The model "${model.name}" has a context of ${actual} tokens instead of ${contextSize}: it was trained for no more.`,
+          model.name,
         )
       loaded.readyAt = performance.now()
       onModelEvent({
