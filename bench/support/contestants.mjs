@@ -1,13 +1,18 @@
-// The contestants: four ways to serve the same streamed answer. `pace` is the pause between two tokens:
+// The contestants: ways to serve the same streamed answer. `pace` is the pause between two tokens:
 // `none`, a `turn` of the event loop, or a `timer` of 50 to 100 ms.
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
+import { registerMetrics } from '@modelmount/core/metrics'
 import { scriptedEngine } from '@modelmount/core/testing'
+import { registerTracing } from '@modelmount/core/tracing'
 import { llmRouter } from '@modelmount/express'
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
+import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import express from 'express'
+import { Registry } from 'prom-client'
 
 const words = [' the', ' model', ' answers', ',', ' and', ' "quotes"', ' cost', ' an', ' escape', '.\n']
 const delays = Array.from({ length: 51 }, (_, index) => 50 + index)
@@ -62,6 +67,30 @@ export const contestants = {
   node: async (script) => toNodeHandler(routesFor(), await createLlm({ engine: engineFor(script) })),
 
   express: async (script) => express().use(llmRouter(await createLlm({ engine: engineFor(script) }))),
+
+  'express, metrics': (script) => observed(script, [countCalls]),
+  'express, traces': (script) => observed(script, [traceCalls]),
+  'express, observed': (script) => observed(script, [countCalls, traceCalls]),
+}
+
+/** @param subscribers functions that subscribe to the events of an `Llm` */
+async function observed(script, subscribers) {
+  const llm = await createLlm({ engine: engineFor(script) })
+  for (const subscribe of subscribers) subscribe(llm, script)
+  return express().use(llmRouter(llm))
+}
+
+/** Counts, and renders all metrics once a second, which is more often than any Prometheus asks. */
+function countCalls(llm) {
+  const registry = new Registry()
+  registerMetrics(llm, registry)
+  setInterval(() => registry.metrics(), 1_000).unref()
+}
+
+/** Samples each call, and sends its spans by OTLP to `traces`, a server that drops them. */
+function traceCalls(llm, { traces }) {
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter({ url: traces }))
+  registerTracing(llm, { tracerProvider: new NodeTracerProvider({ spanProcessors: [processor] }) })
 }
 
 export const listen = async (listener) => {
