@@ -1,5 +1,6 @@
 /** Progress of loads and prompts, and the times of answers, as events and over HTTP. */
 import { createLlm, type Llm, routesFor } from '@modelmount/core'
+import { type DiagnosticEvents, subscribe } from '@modelmount/core/diagnostics'
 import type {
   GenerateEvent,
   GenerateRequest,
@@ -206,6 +207,30 @@ test.each([true, false])(
     })
   },
 )
+
+test('the channel of progress has the load and the prompt of each call, whose reader sees none of it', async () => {
+  await llm.unload('tiny')
+  const published: DiagnosticEvents['modelmount:call:progress'][] = []
+  const unsubscribe = subscribe(llm, { 'modelmount:call:progress': (event) => published.push(event) })
+  const events = await run({}, { first: 'Published' })
+  const asked = await run({ returnProgress: true }, { first: 'Asked' })
+  await llm.unload('tiny')
+  await llm.tokenize({ model: 'tiny', text: 'Hello' })
+  unsubscribe()
+
+  expect(progressOf(events)).toEqual([])
+  const [first = '', second = '', third] = new Set(published.map(({ call }) => call.id))
+  const ofCall = (id: string) => published.flatMap(({ call, progress }) => (call.id === id ? [progress] : []))
+  const phases = ofCall(first).map(({ phase }) => phase)
+  expect([...new Set(phases)]).toEqual(['load', 'prompt'])
+  expect(phases).toEqual(phases.toSorted())
+  const total = events.find((event) => event.type === 'start')?.inputTokens
+  expect(ofCall(first).at(-1)).toMatchObject({ phase: 'prompt', total, processed: total })
+  expect(ofCall(second)).toEqual(progressOf(asked).map(({ type: _, ...progress }) => progress))
+  const tokenized = published.filter(({ call }) => call.id === third)
+  expect(tokenized[0]).toMatchObject({ call: { kind: 'tokenize' }, progress: { phase: 'load', fraction: 0 } })
+  expect(tokenized.at(-1)).toMatchObject({ progress: { phase: 'load', fraction: 1 } })
+})
 
 const question = (first: string) => `${first} ${'What is a GGUF file? '.repeat(60)}`
 const asked = { return_progress: true, timings_per_token: true } as object

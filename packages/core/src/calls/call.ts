@@ -152,6 +152,8 @@ export class Call {
   createTransform: ((index: number) => EventTransform | undefined) | undefined
   /** Releases the permit. Set by the queue step. */
   leaveQueue: (() => void) | undefined
+  /** Receives how far the call has come before its first token. Set by the diagnostics step. */
+  onProgress: EngineCall['onProgress']
   /** Whether the caller asked for a stream. */
   isStream = false
   /** Whether the reader passes the answer on while it is generated. A unary response is sent at its end. */
@@ -246,6 +248,7 @@ export class Call {
       ...(this.requestId !== undefined && {
         logFields: { requestId: this.requestId, ...(this.caller?.key && { key: this.caller.key.id }) },
       }),
+      ...(this.onProgress && { onProgress: this.onProgress }),
       ...(this.model && { model: this.model }),
       ...(this.alias !== undefined && { alias: this.alias }),
       ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),

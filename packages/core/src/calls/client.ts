@@ -413,16 +413,17 @@ async function watchLoad(
 ): Promise<void> {
   if (!onProgress) return load(call)
   const failed = new AbortController()
-  const onLoadProgress = (fraction: number): void => {
-    if (failed.signal.aborted) return
+  const onBoth: EngineCall['onProgress'] = (progress) => {
+    call.onProgress?.(progress)
+    if (failed.signal.aborted || progress.phase !== 'load') return
     try {
-      onProgress({ phase: 'load', fraction })
+      onProgress(progress)
     } catch (cause) {
       failed.abort(cause)
     }
   }
   try {
-    await load({ ...call, onLoadProgress, signal: AbortSignal.any([call.signal, failed.signal]) })
+    await load({ ...call, onProgress: onBoth, signal: AbortSignal.any([call.signal, failed.signal]) })
   } finally {
     failed.signal.throwIfAborted()
   }

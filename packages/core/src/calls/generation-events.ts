@@ -121,11 +121,13 @@ export class GenerationEvents implements AsyncIterator<GenerateEvent> {
     const { engine, run, part, signal } = this.#settings
     const request = run.call.requests[part] as GenerateRequest
     const maxTokens = run.maxTokensOf(request.maxTokens)
+    const engineCall = run.call.toEngineCall(signal)
     const events = engine.generate(
       maxTokens === request.maxTokens
         ? request
         : { ...request, ...(maxTokens !== undefined && { maxTokens }) },
-      run.call.toEngineCall(signal),
+      // Of several answers, the first one reports its progress.
+      part === 0 ? engineCall : { ...engineCall, onProgress: undefined },
     )
     this.#engineEvents = events[Symbol.asyncIterator]()
     return this.#engineEvents

@@ -1,7 +1,7 @@
 /** The events of the diagnostics channels. Their fields are as the caller and the steps of the call set them. */
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { CallKind } from '../calls/kind.ts'
-import type { FinishReason, Timings, ToolCall } from '../engine/events.ts'
+import type { FinishReason, GenerationProgress, Timings, ToolCall } from '../engine/events.ts'
 import type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 import type { GenerateRequest, OutputFormat, Sampling } from '../engine/request.ts'
 import type { LlmError } from '../errors.ts'
@@ -65,6 +65,11 @@ export interface CallReceived extends CallStarted {
 export interface CallAdmitted extends CallStarted {
   /** Milliseconds since the start of the call, in which its steps ran and it waited in the queue. */
   readonly queueMs: number
+}
+
+export interface CallProgress extends CallStarted {
+  /** As in `onProgress` of `llm.chat()`: the loaded part of the model, or the evaluated tokens of the prompt. */
+  readonly progress: GenerationProgress
 }
 
 export interface CallFirstToken extends CallStarted {
@@ -162,6 +167,8 @@ export interface DiagnosticEvents {
   readonly 'modelmount:call:start': CallReceived
   /** A call has passed all checks and the queue, and goes to the engine. */
   readonly 'modelmount:call:admitted': CallAdmitted
+  /** The model of a call loads, or evaluates its prompt. Of several answers, that of the first one. */
+  readonly 'modelmount:call:progress': CallProgress
   /** The engine has generated the first output token. */
   readonly 'modelmount:call:first-token': CallFirstToken
   /** A call has ended, or its client has left. */

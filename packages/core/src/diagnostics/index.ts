@@ -11,6 +11,7 @@ export type {
   CallFailed,
   CallFirstToken,
   CallOver,
+  CallProgress,
   CallReceived,
   CallRequest,
   CallStarted,

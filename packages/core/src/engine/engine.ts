@@ -3,7 +3,7 @@ import type { ModelDetails } from '../models/gguf/model-details.ts'
 import type { Model } from '../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddings.ts'
 import type { EngineHealth } from './engine-health.ts'
-import type { GenerateEvent } from './events.ts'
+import type { GenerateEvent, GenerationProgress } from './events.ts'
 import type { ModelSettings } from './model-settings.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
@@ -102,8 +102,11 @@ export interface EngineCall {
    * texts count even if the call is aborted or fails.
    */
   readonly onInputTokens?: (tokens: number) => void
-  /** Called by `load` with the loaded part of the model, from 0 to 1. Not called if the model is loaded. */
-  readonly onLoadProgress?: ((fraction: number) => void) | undefined
+  /**
+   * Called while the model loads, and by `generate` also while it evaluates the prompt. In contrast to `returnProgress`,
+   * it adds no events. Must not throw. An engine may ignore it.
+   */
+  readonly onProgress?: ((progress: GenerationProgress) => void) | undefined
 }
 
 export interface LoadedModel {

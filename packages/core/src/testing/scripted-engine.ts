@@ -2,7 +2,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Embeddings, EmbedRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
-import type { GenerateEvent, PromptToken, PromptUsage, SampledToken } from '../engine/events.ts'
+import type {
+  GenerateEvent,
+  GenerationProgress,
+  PromptToken,
+  PromptUsage,
+  SampledToken,
+} from '../engine/events.ts'
 import type { GenerateRequest, Message } from '../engine/request.ts'
 import { toTemplateMessages } from '../engine/request-input.ts'
 import { contextDenied, LlmError } from '../errors.ts'
@@ -141,7 +147,10 @@ class ScriptRunner {
     this.#onRequest = onRequest
   }
 
-  async *run(request: GenerateRequest, { signal, tenant = '' }: EngineCall): AsyncGenerator<GenerateEvent> {
+  async *run(
+    request: GenerateRequest,
+    { signal, tenant = '', onProgress }: EngineCall,
+  ): AsyncGenerator<GenerateEvent> {
     this.#onRequest(request)
     this.running++
     try {
@@ -151,7 +160,10 @@ class ScriptRunner {
       if (LlmError.is(first)) throw first
       const usage = this.#cache.use(request, tenant)
       yield { type: 'start', model: request.model, ...usage, fingerprint: 'fp_scripted' }
-      if (request.returnProgress) yield* toProgress(usage)
+      for (const progress of toProgress(usage)) {
+        onProgress?.(progress)
+        if (request.returnProgress) yield { type: 'progress', ...progress }
+      }
 
       const output: Output = { tokens: 0, calls: [], isTruncated: request.maxTokens === 0 }
       for (const event of toEvents(chunks, request)) {
@@ -229,10 +241,11 @@ const textOf = ({ content }: Message): string =>
 const splitWords = (text: string): readonly string[] => text.match(/\s*\S+|\s+$/g) ?? []
 
 /** The prompt is evaluated in one step. */
-function* toProgress({ inputTokens: total, reusedTokens: cached }: PromptUsage): Generator<GenerateEvent> {
-  for (const processed of new Set([cached, total]))
-    yield { type: 'progress', phase: 'prompt', total, cached, processed, ms: 0 }
-}
+const toProgress = ({
+  inputTokens: total,
+  reusedTokens: cached,
+}: PromptUsage): readonly GenerationProgress[] =>
+  [...new Set([cached, total])].map((processed) => ({ phase: 'prompt', total, cached, processed, ms: 0 }))
 
 type ScriptedEvent = Exclude<GenerateEvent, { type: 'start' | 'progress' | 'end' }>
 

@@ -256,3 +256,42 @@ test('the end has the cost of the call where the model has a price', async () =>
 
   expect(costs).toEqual(['tiny:latest', 7_000, 'other', undefined])
 })
+
+test('the progress of a prompt is published, and not passed on to a reader that has not asked for it', async () => {
+  const llm = await start()
+  const input = { kind: 'text', prompt: ['Hello'] } as const
+  const read = async (returnProgress: object) => {
+    const types: string[] = []
+    for await (const { type } of await llm.generate({ model: 'tiny', input, ...returnProgress }))
+      types.push(type)
+    return types
+  }
+  const published: DiagnosticEvents['modelmount:call:progress'][] = []
+  onTestFinished(subscribe(llm, { 'modelmount:call:progress': (event) => published.push(event) }))
+
+  expect(await read({})).not.toContain('progress')
+  const total = published.at(-1)?.progress
+  expect(total).toMatchObject({ phase: 'prompt', processed: 1, total: 1 })
+  expect(published.at(-1)).toMatchObject({ llm, call: { model: 'tiny:latest' } })
+  const count = published.length
+  expect(await read({ returnProgress: true })).toContain('progress')
+  expect(published.length).toBeGreaterThan(count)
+})
+
+test('an engine is asked for progress only while the channel has a subscriber', async () => {
+  const engine = scriptedEngine('one')
+  const asked: boolean[] = []
+  const generate: typeof engine.generate = (request, call) => {
+    asked.push(call.onProgress !== undefined)
+    return engine.generate(request, call)
+  }
+  const llm = await start({ engine: { ...engine, generate } })
+
+  await llm.chat('Hello', { model: 'tiny' })
+  const unsubscribe = subscribe(llm, { 'modelmount:call:progress': () => {} })
+  await llm.chat('Hello', { model: 'tiny' })
+  unsubscribe()
+  await llm.chat('Hello', { model: 'tiny' })
+
+  expect(asked).toEqual([false, true, false])
+})

@@ -20,6 +20,7 @@ interface CallTimes {
 const names: readonly (keyof DiagnosticEvents)[] = [
   'modelmount:call:start',
   'modelmount:call:admitted',
+  'modelmount:call:progress',
   'modelmount:call:first-token',
   'modelmount:call:end',
   'modelmount:call:error',
@@ -44,6 +45,9 @@ export function createDiagnosticsSteps(llmOf: () => object): {
         ...{ llm: llmOf(), call: describeCall(call) },
         ...{ request: describeRequest(call), header: call.header },
       }))
+      if (hasSubscribers('modelmount:call:progress'))
+        call.onProgress = (progress) =>
+          publish('modelmount:call:progress', () => ({ llm: llmOf(), call: describeCall(call), progress }))
     },
     onUsage(call, { outputTokens, undeliveredTokens }) {
       const times = watched.get(call)

@@ -36,7 +36,7 @@ interface TaskInput {
 /** Runs on a loaded model. */
 export type EngineTask<T> = (input: TaskInput) => Promise<T>
 
-interface LocalCall<T> extends Partial<CallObserver> {
+interface LocalCall<T> extends Partial<Pick<CallObserver, 'hasBegun'>> {
   readonly request: LoadableRequest
   readonly call: EngineCall
   /** Length of the prompt, in characters. */
@@ -80,7 +80,6 @@ export class LocalCalls {
     size,
     task,
     hasBegun = () => false,
-    onLoadProgress,
     isTokenizerOnly = false,
   }: LocalCall<T>): Promise<T | undefined> {
     const { signal, tenant = '' } = call
@@ -91,6 +90,7 @@ export class LocalCalls {
     if (contextSize > this.#maxContextSize) throw contextTooLarge(contextSize, this.#maxContextSize)
     const model = call.model ?? (await this.#findModel(request.model, call.alias))
     const loadedTask = this.#toLoadedTask(task, call, model)
+    const onLoadProgress = toLoadObserver(call)
     const cap = isTokenizerOnly ? this.#tokenizerCallCap : this.#callCap
     return cap.run(tenant, size, () =>
       this.#loaded.use(
@@ -122,6 +122,17 @@ export class LocalCalls {
         throw nameDeniedContext(cause, requestedContextSize)
       })
     }
+  }
+}
+
+/** Leaves out smaller numbers, which the process of a repeated call may report. */
+function toLoadObserver({ onProgress }: EngineCall): CallObserver['onLoadProgress'] {
+  if (!onProgress) return undefined
+  let last = -1
+  return (fraction) => {
+    if (fraction <= last) return
+    last = fraction
+    onProgress({ phase: 'load', fraction })
   }
 }
 

@@ -34,7 +34,7 @@ import {
   type ModelsOnDisk,
   scopeTenant,
 } from './local-calls.ts'
-import { LocalGenerations, whenGreater } from './local-generations.ts'
+import { LocalGenerations } from './local-generations.ts'
 import { LocalHealth } from './local-health.ts'
 import type { ModelEvent } from './model-events.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
@@ -182,9 +182,7 @@ export class LocalEngine implements Engine {
       if (deniedContextSize !== undefined) throw contextDenied(deniedContextSize)
       return true
     }
-    const onLoadProgress = call.onLoadProgress && whenGreater(call.onLoadProgress)
-    const isLoaded = await this.#calls.run({ request: emptyRequest, call, size: 0, task, onLoadProgress })
-    if (!isLoaded) throw callCancelled()
+    if (!(await this.#calls.run({ request: emptyRequest, call, size: 0, task }))) throw callCancelled()
   }
 
   async unload(model: string): Promise<void> {

@@ -53,23 +53,31 @@ export class LocalGenerations {
   ): Promise<void> {
     const checked = parseGenerateRequest(request)
     this.#grammarQuarantine.check(checked)
+    const reportProgress = createProgressReporter(checked, call, push)
     let hasBegun = false
     let endEvent: GenerateEvent | undefined
     const task: EngineTask<void> = async ({ loaded, loadMs, call: scopedCall, deniedContextSize }) => {
       const onEvent = (event: GenerateEvent): void => {
         hasBegun = true
+        if (event.type === 'progress') {
+          const { type: _, ...progress } = event
+          reportProgress?.(progress)
+          return
+        }
         this.#observeEvent(event, checked, call, loaded)
         if (event.type === 'end') endEvent = { ...event, timings: { ...event.timings, loadMs } }
         else push(event)
       }
-      const accepted = withoutTruncation(checked, deniedContextSize)
+      const accepted = withoutTruncation(
+        reportProgress ? { ...checked, returnProgress: true as const } : checked,
+        deniedContextSize,
+      )
       const countedBy = this.#counted.take(request, loaded.process)
       await this.#generateInProcess(accepted, { ...scopedCall, countedBy }, loaded, onEvent, onStart)
     }
     const size = measureTextLength(checked)
-    const onLoadProgress =
-      checked.returnProgress && whenGreater((fraction) => push({ type: 'progress', phase: 'load', fraction }))
-    await this.#calls.run({ request: checked, call, size, task, hasBegun: () => hasBegun, onLoadProgress })
+    const watched = { ...call, onProgress: reportProgress }
+    await this.#calls.run({ request: checked, call: watched, size, task, hasBegun: () => hasBegun })
     // The `end` event is pushed after the call, so that the model is idle when the client reads the event.
     if (endEvent) push(endEvent)
   }
@@ -112,13 +120,16 @@ export class LocalGenerations {
   }
 }
 
-/** Leaves out smaller numbers, which the process of a repeated call may report. */
-export function whenGreater(report: (fraction: number) => void): (fraction: number) => void {
-  let last = -1
-  return (fraction) => {
-    if (fraction <= last) return
-    last = fraction
-    report(fraction)
+/** Undefined if neither the reader of the answer nor another part of the app asks for progress. */
+function createProgressReporter(
+  { returnProgress }: GenerateRequest,
+  { onProgress }: EngineCall,
+  push: (event: GenerateEvent) => void,
+): EngineCall['onProgress'] {
+  if (!returnProgress) return onProgress
+  return (progress) => {
+    push({ ...progress, type: 'progress' })
+    onProgress?.(progress)
   }
 }
 
