@@ -11,7 +11,7 @@ declare global {
 }
 
 // Exports:
-export { adminRouter, llmRouter, rateLimit } from '@modelmount/express'
+export { adminRouter, healthRouter, llmRouter, metricsRouter, rateLimit } from '@modelmount/express'
 export declare const app: Application
 export declare const requireUser: RequestHandler
 export declare const tell: RequestHandler

@@ -4,7 +4,7 @@ import type Koa from 'koa'
 import type { Middleware } from 'koa'
 
 // Exports:
-export { adminRouter, llmRouter, rateLimit } from '@modelmount/koa'
+export { adminRouter, healthRouter, llmRouter, metricsRouter, rateLimit } from '@modelmount/koa'
 export declare const app: Koa
 export declare const api: Router
 export declare const router: Router
