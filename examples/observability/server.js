@@ -14,6 +14,7 @@ const logger = pino()
 const tracing = startTracing(OTEL_TRACES_EXPORTER)
 const llm = await createLlm({
   logger,
+  accessLog: true,
   // With a database, callers need an API key. Without one, they must be on this machine.
   ...(DATABASE_URL && { auth: 'keys', database: DATABASE_URL }),
 })

@@ -15,6 +15,7 @@ let metricsUrl: string
 interface LogLine {
   readonly msg: string
   readonly port?: number
+  readonly model?: string
 }
 
 /** Lines of the logger. The exporter prints spans in between. */
@@ -46,7 +47,7 @@ beforeAll(async () => {
 
 afterAll(() => void app.kill('SIGKILL'))
 
-test('a call is in the metrics and in a trace', async () => {
+test('a call is in the metrics, in a trace and in the log', async () => {
   const response = await fetch(`${url}/api/greeting`)
   expect(await response.json()).toEqual({ greeting: 'Hello! How can I help you?' })
 
@@ -58,6 +59,7 @@ test('a call is in the metrics and in a trace', async () => {
   expect(names).toEqual(expect.arrayContaining(['chat tiny', 'load', 'prefill', 'decode']))
   const traces = new Set(output.flatMap((line) => /^ {2}traceId: '(.*)',$/.exec(line)?.[1] ?? []))
   expect(traces.size).toBe(1)
+  expect(logLines().find(({ msg }) => msg === 'call ended')).toMatchObject({ model: 'tiny:latest' })
 })
 
 test('the app is ready until it gets SIGTERM, and then lets answers end', async () => {

@@ -1,10 +1,10 @@
 /** Runs docs/deploy/cluster/cluster.js with the app of these tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { root } from '../packaging/npm.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 
@@ -19,6 +19,9 @@ beforeAll(() => {
   copyFileSync(join(root, 'test/deploy/app/server.js'), join(folder, 'server.js'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
 })
+
+// The check of the folder would follow this link.
+afterAll(() => rmSync(join(folder, 'node_modules')))
 
 /** Starts the cluster. `nextLine` resolves with the next line of any worker. */
 function start() {

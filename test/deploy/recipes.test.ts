@@ -30,8 +30,17 @@ test('all mounted files of Compose exist, and its services know each other', () 
   const mounted = [prometheus, grafana].flatMap(({ volumes }) => volumes as readonly string[])
   const files = mounted.map((text) => text.split(':')[0] ?? '').filter((path) => path.startsWith('./'))
 
-  expect(files).toHaveLength(4)
-  for (const file of files.filter((path) => path !== './grafana/modelmount.json'))
+  // The commands of the page copy these two.
+  const copied = {
+    './grafana/modelmount.json': 'grafana/modelmount.json',
+    './alerts.yml': 'prometheus/alerts.yml',
+  }
+  for (const [file, source] of Object.entries(copied)) {
+    expect(files).toContain(file)
+    expect(readRecipe('README.md')).toContain(`cp docs/${source} my-app/`)
+    expect(existsSync(join(root, 'docs', source)), source).toBe(true)
+  }
+  for (const file of files.filter((path) => !(path in copied)))
     expect(existsSync(join(root, 'docs/deploy/docker', file)), file).toBe(true)
   expect(new URL(app.environment.DATABASE_URL).hostname).toBe('postgres')
   expect(new URL(app.environment.DATABASE_URL).pathname.slice(1)).toBe(postgres.environment.POSTGRES_DB)

@@ -24,7 +24,7 @@ export type ReportedEngine = RunningEngine | MissingEngine
 
 /** The native code of node-llama-cpp, which was started. */
 export interface RunningEngine {
-  /** Release of llama.cpp, such as `b6100`. */
+  /** Release of llama.cpp, such as `v0.5.0`. */
   readonly llamaCpp: string
   /** API of the graphics cards: `cuda`, `vulkan` or `metal`. False on the CPU. */
   readonly gpu: 'cuda' | 'vulkan' | 'metal' | false
