@@ -51,7 +51,10 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   machine: {
     values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
   },
-  diagnostics: { values: ['logger'], types: ['accounts', 'calls', 'engine', 'engine/local', 'errors'] },
+  diagnostics: {
+    values: ['logger'],
+    types: ['accounts', 'batches', 'calls', 'engine', 'engine/local', 'errors'],
+  },
   tracing: { values: ['diagnostics', 'util'], types: ['engine', 'errors', 'llm'] },
   calls: {
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],

@@ -75,7 +75,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     if (!name) throw modelRequired()
     return name
   }
-  const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope))
+  const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope), llmOf)
   const responses = await closeOnFailure(database, () => openResponses(resolved, accounts))
   const tenants = createTenants(engine, pipeline, accounts, { batches, responses: responses.data })
   const closeParts = async (reason?: LlmError): Promise<void> => {
@@ -96,7 +96,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
   const aliases = new ModelAliases(resolved.aliases)
   const resolver = new ModelResolver(aliases, async (name) => engine.findModel?.(name) ?? models.get(name))
-  const storeActions = admitTransfers(models, shutdown)
+  const storeActions = admitTransfers(models, shutdown, llmOf)
   const modelActions = withResolver(storeActions, resolver)
   const health = new HealthChecks({
     ...{ engine, database, listModels: () => models.list() },
@@ -168,6 +168,7 @@ const createBatches = (
   { batches: { database: path, ...options }, logger }: Resolved,
   { access, database, keys, onError }: Awaited<ReturnType<typeof openAccounts>>,
   createClient: (scope: ClientScope) => CallerClient,
+  llmOf: () => Llm,
 ): BatchHost =>
   new BatchHost({
     database,
@@ -177,6 +178,8 @@ const createBatches = (
     openBatches: async (database) => {
       const { openBatches } = await import('./batches/open-batches.ts')
       return openBatches(database, {
+        onEvent: ({ type, ...event }) =>
+          publish(`modelmount:batch:${type}`, () => ({ ...event, llm: llmOf() }) as never),
         options,
         loadApis: async () => (await import('./dialects/batch-apis.ts')).batchApis,
         resolveCaller: async (caller) => {
@@ -235,7 +238,10 @@ function createLocalEngine(
     warn: (message, model) => logger?.warn({ model }, message),
     debug: (details, message) => logger?.debug?.(details, message),
     onModelEvent: ({ type, ...event }) =>
-      publish(`modelmount:model:${type}`, () => ({ ...event, llm: llmOf() }) as never),
+      publish(
+        type === 'cache-evict' ? 'modelmount:cache:evict' : `modelmount:model:${type}`,
+        () => ({ ...event, llm: llmOf() }) as never,
+      ),
   })
 }
 

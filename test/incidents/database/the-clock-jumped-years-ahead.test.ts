@@ -189,7 +189,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     const { id } = await llm.batches.create([{ custom_id: 'a', params }])
     const wrong = { database: ahead(tenYears), clock: () => ahead(tenYears).clock }
     const apis = new BatchApis(async () => batchApis)
-    const lifecycle = new Lifecycle(wrong, new BatchStore(wrong), apis, {
+    const lifecycle = new Lifecycle(wrong, new BatchStore({ ...wrong, onEvent: () => {} }), apis, {
       retentionMs: dayMs,
       onError: (cause) => {
         throw cause

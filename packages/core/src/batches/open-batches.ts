@@ -1,7 +1,7 @@
 /** Opens the batches of a database: creates them, runs their items, and brings them to their end. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { nanoid } from 'nanoid'
-import type { Caller } from '../accounts/auth/caller.ts'
+import { type Caller, tenantOf } from '../accounts/auth/caller.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
 import { invalidRequest } from '../errors.ts'
 import type { Database } from '../storage/database.ts'
@@ -10,6 +10,7 @@ import type { Batch, BatchFormat, CreateBatchOptions } from './batch.ts'
 import type { BatchApi } from './batch-api.ts'
 import { BatchApis } from './batch-apis.ts'
 import { BatchData } from './batch-data.ts'
+import type { BatchEvent } from './batch-event.ts'
 import { FileStore } from './files/file-store.ts'
 import { FileReader } from './input/file-reader.ts'
 import { readJsonRequests } from './input/json-requests.ts'
@@ -38,6 +39,7 @@ export interface ResolvedBatchOptions extends BatchQuotas {
 }
 
 export interface OpenBatchesOptions extends Pick<WorkerParts, 'resolveCaller' | 'clientFor' | 'onError'> {
+  readonly onEvent: (event: BatchEvent) => void
   readonly options: ResolvedBatchOptions
   /** Loads the APIs that have batches, with the first batch. */
   readonly loadApis: () => Promise<readonly BatchApi[]>
@@ -67,6 +69,7 @@ export class OpenedBatches {
   readonly #reader: FileReader
   readonly #lifecycle: Lifecycle
   readonly #onError: (cause: unknown) => void
+  readonly #onEvent: OpenBatchesOptions['onEvent']
   #timer: NodeJS.Timeout | undefined
   readonly #seldomTimer: NodeJS.Timeout
   /** The current look for work, and whether another one follows. */
@@ -75,8 +78,9 @@ export class OpenedBatches {
   #isClosed = false
 
   constructor(database: Database, { options, loadApis, clock, ...given }: OpenBatchesOptions) {
-    const parts = { database, clock: clock ?? (() => database.clock) }
-    const { onError } = given
+    const { onError, onEvent } = given
+    const parts = { database, clock: clock ?? (() => database.clock), onEvent }
+    this.#onEvent = onEvent
     this.options = options
     this.#database = database
     this.#clock = parts.clock
@@ -124,7 +128,9 @@ export class OpenedBatches {
         if (writer.count === 0) throw noRequests()
         await writer.flush()
         signal?.throwIfAborted()
-        return await this.store.publish(id, this.#lease.id)
+        const published = await this.store.publish(id, this.#lease.id)
+        this.#onCreated(published, caller, writer.count)
+        return published
       } catch (cause) {
         // The batch may have been published, although the database did not confirm it.
         await this.#hide(id)
@@ -153,8 +159,14 @@ export class OpenedBatches {
   ): Promise<Batch> {
     const { newBatch } = await this.#prepare(caller, given)
     const batch = await this.store.create({ ...newBatch, inputFileId }, undefined)
+    this.#onCreated(batch, caller, undefined)
     this.wake()
     return batch
+  }
+
+  #onCreated({ id, format, endpoint }: Batch, caller: Caller | undefined, items: number | undefined): void {
+    const tenant = tenantOf(caller)
+    this.#onEvent({ type: 'create', batch: id, tenant, caller: caller?.id, format, endpoint, items })
   }
 
   /** Deletes a batch whose client gets an error. Tries again in the background while the database is unavailable. */

@@ -1,9 +1,15 @@
 /** Lets a shutdown wait for the transfers of models, and end them. */
+import { publish } from '../diagnostics/channels.ts'
+import type { TransferKind, TransferProgress } from '../diagnostics/events.ts'
 import { LlmError } from '../errors.ts'
-import type { TransferOptions } from '../models/registry/progress.ts'
+import type { Progress, TransferOptions } from '../models/registry/progress.ts'
 import type { StoreActions } from './model-actions.ts'
 import type { Shutdown } from './shutdown.ts'
 
+/** Least time between two events of one transfer, in ms. */
+const eventEveryMs = 500
+
+type CreateSpec = Parameters<StoreActions['create']>[0]
 type Transfer<Input> = (input: Input, options?: Partial<TransferOptions>) => ReturnType<StoreActions['push']>
 type StartTransfer<Input> = (
   input: Input,
@@ -11,20 +17,27 @@ type StartTransfer<Input> = (
 ) => ReturnType<StoreActions['pull']>
 
 /** Returns the actions of a store whose pulls, pushes and creations count as work of the app. */
-export function admitTransfers(models: StoreActions, shutdown: Shutdown): StoreActions {
-  const admitted = <Input>(start: StartTransfer<Input>): Transfer<Input> =>
+export function admitTransfers(models: StoreActions, shutdown: Shutdown, llmOf: () => object): StoreActions {
+  const admitted = <Input>(
+    kind: TransferKind,
+    modelOf: (input: Input) => string,
+    start: StartTransfer<Input>,
+  ): Transfer<Input> =>
     async function* (input, options = {}) {
       const leave = shutdown.admit({})
       const { signal } = options
       const ended = shutdown.signal
       let isComplete = false
+      const report = createReporter({ llm: llmOf(), kind, model: modelOf(input) })
       try {
         const all = signal ? AbortSignal.any([signal, ended]) : ended
         for await (const progress of start(input, { ...options, signal: all })) {
           isComplete = progress.status === 'success'
+          report(progress, isComplete)
           yield progress
         }
       } catch (cause) {
+        report({ status: 'failed' }, true, LlmError.from(cause))
         throw ended.aborted && !LlmError.is(cause) ? ended.reason : cause
       } finally {
         leave()
@@ -41,8 +54,28 @@ export function admitTransfers(models: StoreActions, shutdown: Shutdown): StoreA
     delete: (name) => models.delete(name),
     prune: () => models.prune(),
     blobs: models.blobs,
-    pull: admitted((name: string, options) => models.pull(name, options)),
-    push: admitted((name: string, options) => models.push(name, options)),
-    create: admitted((spec: Parameters<StoreActions['create']>[0], options) => models.create(spec, options)),
+    pull: admitted('pull', nameOf, (name, options) => models.pull(name, options)),
+    push: admitted('push', nameOf, (name, options) => models.push(name, options)),
+    create: admitted(
+      'create',
+      ({ name }: CreateSpec) => name,
+      (spec, options) => models.create(spec, options),
+    ),
+  }
+}
+
+const nameOf = (name: string): string => name
+
+/** Publishes the first and the last progress of each blob, and some in between. */
+function createReporter(transfer: Pick<TransferProgress, 'llm' | 'kind' | 'model'>) {
+  const reportedAt = new Map<string | undefined, number>()
+  return (progress: Progress, isLast: boolean, error?: LlmError): void => {
+    const { digest, completedBytes, totalBytes } = progress
+    const now = performance.now()
+    const isWhole = completedBytes !== undefined && completedBytes === totalBytes
+    if (!isLast && !isWhole && now - (reportedAt.get(digest) ?? Number.NEGATIVE_INFINITY) < eventEveryMs)
+      return
+    reportedAt.set(digest, now)
+    publish('modelmount:pull:progress', () => ({ ...transfer, ...progress, isLast, error }))
   }
 }

@@ -301,6 +301,7 @@ describe('shutdown of other work', () => {
         },
       },
       shutdown,
+      () => llm,
     )
     const seen: string[] = []
     const pulling = errorOf(

@@ -1,8 +1,9 @@
 /** The events of the diagnostics channels. Their fields are as the caller and the steps of the call set them. */
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
+import type { BatchCreated, BatchEnded, BatchItemsEnded } from '../batches/batch-event.ts'
 import type { CallKind } from '../calls/kind.ts'
 import type { FinishReason, GenerationProgress, Timings, ToolCall } from '../engine/events.ts'
-import type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
+import type { CacheEviction, ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 import type { GenerateRequest, OutputFormat, Sampling } from '../engine/request.ts'
 import type { LlmError } from '../errors.ts'
 
@@ -156,8 +157,28 @@ export interface CacheEvent extends CallStarted {
   readonly tokens: number
 }
 
+export type TransferKind = 'pull' | 'push' | 'create'
+
+/** How far a transfer of a model has come. */
+export interface TransferProgress {
+  readonly llm: object
+  readonly kind: TransferKind
+  readonly model: string
+  /** As in the API, such as `pulling manifest`. `success` or `failed` at the end. */
+  readonly status: string
+  /** Digest of the blob that the bytes belong to. */
+  readonly digest?: string
+  readonly completedBytes?: number
+  readonly totalBytes?: number
+  /** Whether the transfer is over. A transfer that was aborted has no last event. */
+  readonly isLast: boolean
+  readonly error: LlmError | undefined
+}
+
 /** An event of a model process, with the object that `createLlm()` has returned. */
-export type OfLlm<Event> = Omit<Event, 'type'> & { readonly llm: object }
+export type OfLlm<Event> = WithLlm<Omit<Event, 'type'>>
+
+export type WithLlm<Event> = Event & { readonly llm: object }
 
 /** The events by the names of their channels. */
 export interface DiagnosticEvents {
@@ -185,6 +206,16 @@ export interface DiagnosticEvents {
   readonly 'modelmount:cache:hit': CacheEvent
   /** A call has written tokens to the prompt cache. */
   readonly 'modelmount:cache:write': CacheEvent
+  /** A model has dropped saved states of prompts. */
+  readonly 'modelmount:cache:evict': OfLlm<CacheEviction>
+  /** How far a pull, a push or the creation of a model has come. */
+  readonly 'modelmount:pull:progress': TransferProgress
+  /** A batch was created in this process. */
+  readonly 'modelmount:batch:create': WithLlm<BatchCreated>
+  /** Items of a batch have ended in this process. */
+  readonly 'modelmount:batch:item': WithLlm<BatchItemsEnded>
+  /** A batch has ended in this process. */
+  readonly 'modelmount:batch:end': WithLlm<BatchEnded>
   /** A model is loaded and ready. */
   readonly 'modelmount:model:load': OfLlm<ModelLoad>
   /** The app has released a model: after its keep-alive, for other load settings, or because the app closes. */

@@ -1,6 +1,7 @@
 /** The entry point `@modelmount/core/diagnostics`: the events of `node:diagnostics_channel`. */
 
-export type { ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
+export type { BatchCreated, BatchEnded, BatchItemsEnded } from '../batches/batch-event.ts'
+export type { CacheEviction, ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
 export { type DiagnosticListeners, subscribe } from './channels.ts'
 export type {
   AnswerContent,
@@ -21,4 +22,7 @@ export type {
   OfLlm,
   RequestEnded,
   ToolEnded,
+  TransferKind,
+  TransferProgress,
+  WithLlm,
 } from './events.ts'

@@ -1,7 +1,9 @@
 /** Rows of batches in the database. */
+
 import type { Caller } from '../../accounts/auth/caller.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ActiveBatch, Batch, BatchFormat, BatchProblem, BatchStatus } from '../batch.ts'
+import type { BatchEvent } from '../batch-event.ts'
 
 /** A `hidden` batch is being written or deleted. */
 export type StoredStatus = BatchStatus | 'hidden'
@@ -82,6 +84,12 @@ export interface BatchDatabase {
   readonly database: Database
   /** Returns the SQL expression of the current time in milliseconds. */
   readonly clock: () => string
+}
+
+/** What the stores of batches and of items need. */
+export interface BatchStoreParts extends BatchDatabase {
+  /** Called after the transaction. */
+  readonly onEvent: (event: BatchEvent) => void
 }
 
 export async function readClock({ database, clock }: BatchDatabase): Promise<number> {

@@ -7,8 +7,8 @@ import type { Queries, SqlValue } from '../../storage/database.ts'
 import type { Batch, BatchFormat, BatchProblem, ItemOutcome } from '../batch.ts'
 import type { BatchPage, BatchQuery } from '../batch-actions.ts'
 import {
-  type BatchDatabase,
   type BatchRow,
+  type BatchStoreParts,
   batchColumns,
   readClock,
   toBatch,
@@ -45,9 +45,9 @@ export interface ResultRow {
 }
 
 export class BatchStore {
-  readonly #parts: BatchDatabase
+  readonly #parts: BatchStoreParts
 
-  constructor(parts: BatchDatabase) {
+  constructor(parts: BatchStoreParts) {
     this.#parts = parts
   }
 
@@ -93,12 +93,14 @@ export class BatchStore {
   /** Ends a batch whose file is invalid. Returns `false` if the batch has been canceled or deleted meanwhile. */
   async fail(id: string, worker: string, problems: readonly BatchProblem[]): Promise<boolean> {
     const { clock, database } = this.#parts
-    const failed = await database.query(
+    const [failed] = await database.query<Pick<BatchRow, 'tenant'>>(
       `UPDATE modelmount_batches SET status = 'failed', ended_at = ${clock()}, worker = NULL, problems = ?,
-         total = 0, remaining = 0, bytes = 0 WHERE id = ? AND worker = ? AND status = 'validating' RETURNING id`,
+         total = 0, remaining = 0, bytes = 0 WHERE id = ? AND worker = ? AND status = 'validating' RETURNING tenant`,
       [JSON.stringify(problems), id, worker],
     )
-    return failed.length > 0
+    if (!failed) return false
+    this.#parts.onEvent({ type: 'end', batch: id, tenant: failed.tenant, status: 'failed' })
+    return true
   }
 
   /** Rejects with an `LlmError` `not_found`. */
@@ -199,18 +201,19 @@ export class BatchStore {
    *
    * @param lineBytesOf size of an item's line in the results, in bytes
    */
-  endPending(
+  async endPending(
     id: string,
     outcome: 'canceled' | 'expired',
     lineBytesOf: (item: { number: number; customId: string }) => number,
   ): Promise<number> {
-    const { clock, database } = this.#parts
-    return database.transaction(async (queries) => {
-      const [locked] = await queries.query<{ id: string }>(
-        'UPDATE modelmount_batches SET total = total WHERE id = ? RETURNING id',
+    const { clock, database, onEvent } = this.#parts
+    const { tenant, count, hasEnded } = await database.transaction(async (queries) => {
+      const [locked] = await queries.query<Pick<BatchRow, 'tenant'>>(
+        'UPDATE modelmount_batches SET total = total WHERE id = ? RETURNING tenant',
         [id],
       )
-      if (!locked) return 0
+      if (!locked) return { tenant: '', count: 0, hasEnded: false }
+      const { tenant } = locked
       const items = await queries.query<{ number: number; custom_id: string; bytes: number }>(
         `SELECT number, custom_id, octet_length(params) AS bytes FROM modelmount_batch_items
          WHERE batch = ? AND status = 'pending' ORDER BY number LIMIT ${endedAtOnce} ${database.skipLocked}`,
@@ -232,10 +235,13 @@ export class BatchStore {
            error_bytes = error_bytes + ?, bytes = bytes - ? WHERE id = ? RETURNING remaining`,
         [items.length, items.length, lines, freed, id],
       )
-      const hasEnded = items.length === 0 ? await this.#isEmpty(queries, id) : row?.remaining === 0
-      if (hasEnded) await endBatch(queries, id, clock())
-      return items.length
+      const isOver = items.length === 0 ? await this.#isEmpty(queries, id) : row?.remaining === 0
+      const hasEnded = isOver && (await endBatch(queries, id, clock()))
+      return { tenant, count: items.length, hasEnded }
     })
+    if (count > 0) onEvent({ type: 'item', batch: id, tenant, outcome, items: count })
+    if (hasEnded) onEvent({ type: 'end', batch: id, tenant, status: 'ended' })
+    return count
   }
 
   /** Whether no item of the batch is left, whatever its counts say: a process may have been killed while it wrote them. */

@@ -2,15 +2,18 @@
 import type { Queries } from '../../storage/database.ts'
 import type { BatchRow } from './batch-rows.ts'
 
-/** Does nothing if the batch has ended or is deleted. The current transaction must have locked the batch. */
-export async function endBatch(queries: Queries, id: string, clock: string): Promise<void> {
+/**
+ * Returns `false`, and does nothing, if the batch has ended or is deleted. The current transaction must have locked the
+ * batch.
+ */
+export async function endBatch(queries: Queries, id: string, clock: string): Promise<boolean> {
   const [batch] = await queries.query<BatchRow>(
     `UPDATE modelmount_batches SET status = 'ended', ended_at = ${clock}, worker = NULL
      WHERE id = ? AND status IN ('validating', 'in_progress', 'canceling')
      RETURNING tenant, output_file, error_file, output_bytes, error_bytes`,
     [id],
   )
-  if (!batch) return
+  if (!batch) return false
   const { tenant, output_file, error_file, output_bytes, error_bytes } = batch
   for (const { kind, file, bytes } of [
     { kind: 'output', file: output_file, bytes: output_bytes },
@@ -22,4 +25,5 @@ export async function endBatch(queries: Queries, id: string, clock: string): Pro
          VALUES (?, ?, 'batch_output', ?, 'processed', ?, ${clock}, ?, ?)`,
         [file, tenant, `${id}_${kind}.jsonl`, bytes, id, kind],
       )
+  return true
 }

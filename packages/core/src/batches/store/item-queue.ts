@@ -2,7 +2,7 @@
 import type { DeferredCharge } from '../../accounts/usage/ledger.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { ActiveBatch, BatchItem, ClaimedItem } from '../batch.ts'
-import { type BatchDatabase, type BatchRow, toActiveBatch } from './batch-rows.ts'
+import { type BatchRow, type BatchStoreParts, toActiveBatch } from './batch-rows.ts'
 import { endBatch } from './end-batch.ts'
 import { type BatchQuotas, checkQuotas } from './quotas.ts'
 import { freeCondition } from './worker-lease.ts'
@@ -20,9 +20,11 @@ export class ItemQueue {
   readonly #clock: () => string
   readonly #quotas: BatchQuotas
   readonly #worker: string
+  readonly #onEvent: BatchStoreParts['onEvent']
 
   /** @param worker id of the lease of this process */
-  constructor({ database, clock }: BatchDatabase, quotas: BatchQuotas, worker: string) {
+  constructor({ database, clock, onEvent }: BatchStoreParts, quotas: BatchQuotas, worker: string) {
+    this.#onEvent = onEvent
     this.#quotas = quotas
     this.#database = database
     this.#clock = clock
@@ -111,13 +113,17 @@ export class ItemQueue {
    * by this process, stores nothing and charges nothing. Rejects if the database is unavailable: try again.
    */
   async finish(item: BatchItem, { charge, ...result }: ItemResult): Promise<void> {
-    const transact = (writeRow?: (queries: Queries) => Promise<void>): Promise<void> =>
+    const transact = (writeRow?: (queries: Queries) => Promise<void>): Promise<FinishedItem> =>
       this.#database.transaction(async (queries) => {
-        await this.#store(queries, item, result)
+        const stored = await this.#store(queries, item, result)
         await writeRow?.(queries)
+        return stored
       })
     try {
-      await (charge ? charge.write(transact) : transact())
+      const { tenant, isLast } = await (charge ? charge.write(transact) : transact())
+      const of = { batch: item.batch, tenant }
+      this.#onEvent({ type: 'item', ...of, outcome: result.outcome, items: 1 })
+      if (isLast) this.#onEvent({ type: 'end', ...of, status: 'ended' })
     } catch (cause) {
       if (!(cause instanceof ItemLost)) throw cause
       await charge?.discard()
@@ -149,7 +155,7 @@ export class ItemQueue {
     queries: Queries,
     { batch, number, bytes }: BatchItem,
     { outcome, line }: Pick<ItemResult, 'outcome' | 'line'>,
-  ): Promise<void> {
+  ): Promise<FinishedItem> {
     const lineBytes = Buffer.byteLength(line) + lineBreakBytes
     const file = outcome === 'succeeded' ? 'output_bytes' : 'error_bytes'
     const [row] = await queries.query<Pick<BatchRow, 'remaining' | 'tenant'>>(
@@ -166,8 +172,15 @@ export class ItemQueue {
     if (!row || stored.length === 0) throw new ItemLost()
     // Short lines are far below the limit together, and the sums take time.
     if (lineBytes > largeLineBytes) await checkQuotas(queries, row.tenant, this.#quotas)
-    if (row.remaining === 0) await endBatch(queries, batch, this.#clock())
+    const isLast = row.remaining === 0 && (await endBatch(queries, batch, this.#clock()))
+    return { tenant: row.tenant, isLast }
   }
+}
+
+interface FinishedItem {
+  readonly tenant: string
+  /** Whether the batch has ended with this item. */
+  readonly isLast: boolean
 }
 
 /** Rolls back the transaction of an item that this process no longer holds. */

@@ -41,6 +41,7 @@ export class LocalHealth implements EngineHealth {
   }
 
   onModelEvent({ type, model }: ModelEvent): void {
+    if (type === 'cache-evict') return
     if (type === 'crash') this.#crashes.set(model, performance.now())
     else this.#crashes.delete(model)
   }

@@ -31,4 +31,16 @@ export interface ModelEnd {
   readonly loadedMs: number
 }
 
-export type ModelEvent = ModelLoad | ModelEnd
+/** A model process has dropped saved states of prompts, of any app that shares it. */
+export interface CacheEviction {
+  readonly type: 'cache-evict'
+  readonly model: string
+  readonly reason: EvictionReason
+  readonly states: number
+  readonly bytes: number
+}
+
+/** `expired`: after its lifetime. `memory`: others needed the room. `deleted`: with its tenant, or replaced by another. */
+export type EvictionReason = 'expired' | 'memory' | 'deleted'
+
+export type ModelEvent = ModelLoad | ModelEnd | CacheEviction

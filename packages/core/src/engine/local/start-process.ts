@@ -41,6 +41,8 @@ export function startProcess(
     isPooling: () => isPooling(model),
     onMemoryWait,
     onWarning: (message) => warn(message, model.name),
+    onCacheEvict: ({ reason, states, bytes }) =>
+      onModelEvent({ type: 'cache-evict', model: model.name, reason, states, bytes }),
     onEnd: (type, reason) => {
       // A load that its callers have left is nothing that was loaded.
       if (loaded.readyAt === undefined && type !== 'crash') return

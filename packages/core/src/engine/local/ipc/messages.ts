@@ -99,6 +99,9 @@ export type Footprint = z.output<typeof Footprint>
 
 const count = z.int().min(0)
 
+/** Saved states that were dropped since the start of the process. */
+const Evicted = z.object({ states: count, bytes: count })
+
 /** Absent until the model is loaded. */
 const ProcessActivity = z.object({
   activeSequences: count,
@@ -106,6 +109,7 @@ const ProcessActivity = z.object({
   memoryBytes: count,
   cachedStates: count,
   cachedStateBytes: count,
+  evicted: z.object({ expired: Evicted, memory: Evicted, deleted: Evicted }),
 })
 export type ProcessActivity = z.output<typeof ProcessActivity>
 

@@ -8,7 +8,7 @@ import { receive, send } from '../ipc/framing.ts'
 import { type CallType, FromProcess } from '../ipc/messages.ts'
 import { ClientConnection, type ConnectionHost } from './client-connection.ts'
 import type { RuntimeModel } from './model.ts'
-import type { GenerationJob } from './runner.ts'
+import { type GenerationJob, nothingCached } from './runner.ts'
 import { TenantCpu } from './workers/cpu-budget.ts'
 
 const template = { source: chatMl, bosToken: '', eosToken: '' }
@@ -39,7 +39,7 @@ const model: Partial<RuntimeModel> = {
       return 'aborted'
     },
     isDecoding: false,
-    activity: { activeSequences: 0, waitingSequences: 0, cachedStates: 0, cachedStateBytes: 0 },
+    activity: { activeSequences: 0, waitingSequences: 0, ...nothingCached },
     wake: () => {},
     deleteStates: async () => 0,
     cachedLength: () => 0,

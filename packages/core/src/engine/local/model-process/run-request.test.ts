@@ -4,7 +4,7 @@ import { budgetOf } from '../../../../../../test/support/budgets.ts'
 import type { RuntimeModel } from './model.ts'
 import type { RunContext } from './run-context.ts'
 import { runRequest } from './run-request.ts'
-import type { Runner } from './runner.ts'
+import { nothingCached, type Runner } from './runner.ts'
 import { TenantCpu } from './workers/cpu-budget.ts'
 
 const tenants = new TenantCpu()
@@ -18,7 +18,7 @@ function contextOf(run: Runner['run']): RunContext {
       ...{
         run,
         isDecoding: false,
-        activity: { activeSequences: 0, waitingSequences: 0, cachedStates: 0, cachedStateBytes: 0 },
+        activity: { activeSequences: 0, waitingSequences: 0, ...nothingCached },
         wake: () => {},
         deleteStates: async () => 0,
         cachedLength: () => 0,

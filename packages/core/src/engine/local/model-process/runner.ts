@@ -64,6 +64,14 @@ export type RunOutcome = 'end' | 'limit' | 'stopped' | 'aborted'
 
 export type RunnerActivity = Omit<ProcessActivity, 'memoryBytes'>
 
+const none = { states: 0, bytes: 0 }
+/** The activity of a runner that caches nothing. */
+export const nothingCached: Pick<RunnerActivity, 'cachedStates' | 'cachedStateBytes' | 'evicted'> = {
+  cachedStates: 0,
+  cachedStateBytes: 0,
+  evicted: { expired: none, memory: none, deleted: none },
+}
+
 export interface Runner {
   /** Rejects with an `LlmError` when the model fails. */
   run(job: GenerationJob): Promise<RunOutcome>

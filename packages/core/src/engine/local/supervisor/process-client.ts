@@ -3,10 +3,10 @@ import { LlmError } from '../../../errors.ts'
 import type { EngineCall, ModelActivity } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import type { CallResult, CallType, Footprint, FromProcess } from '../ipc/messages.ts'
+import type { CallResult, CallType, Footprint, FromProcess, ProcessActivity } from '../ipc/messages.ts'
 import { createConsumptionReporter } from '../ipc/reader-lag.ts'
 import { fromWireError } from '../ipc/wire-error.ts'
-import type { ModelEnd } from '../model-events.ts'
+import type { CacheEviction, ModelEnd } from '../model-events.ts'
 import { isOutput } from './failures.ts'
 import { type ConnectionOptions, ProcessConnection } from './process-connection.ts'
 import { Watchdog } from './watchdog.ts'
@@ -60,6 +60,7 @@ export interface ProcessClientOptions extends ConnectionOptions {
   readonly onMemoryWait: () => void
   /** Receives problems that fail no call. */
   readonly onWarning: (message: string) => void
+  readonly onCacheEvict: (eviction: Omit<CacheEviction, 'type' | 'model'>) => void
   /**
    * Called when the process has ended, or no longer serves this app.
    *
@@ -74,6 +75,7 @@ export class ProcessClient {
   readonly #onMemoryWait: () => void
   readonly #onWarning: (message: string) => void
   readonly #onEnd: ProcessClientOptions['onEnd']
+  readonly #onCacheEvict: ProcessClientOptions['onCacheEvict']
   readonly #connection: ProcessConnection
   readonly #watchdog: Watchdog
   readonly #calls = new Map<number, PendingCall>()
@@ -93,12 +95,15 @@ export class ProcessClient {
   /** Calls of `ping` that wait for an answer. */
   readonly #pings = new Set<{ resolve(): void; reject(error: LlmError): void }>()
   #activity: ModelActivity | undefined
+  /** As the process has last reported it. */
+  #evicted: ProcessActivity['evicted'] | undefined
   #lastTokenAt = Number.NEGATIVE_INFINITY
 
   constructor(options: ProcessClientOptions) {
     this.#onMemoryWait = options.onMemoryWait
     this.#onWarning = options.onWarning
     this.#onEnd = options.onEnd
+    this.#onCacheEvict = options.onCacheEvict
     this.ready = new Promise((resolve, reject) => {
       this.#readySettlers = { resolve, reject }
     })
@@ -339,9 +344,20 @@ export class ProcessClient {
         break
       case 'pong':
         this.#watchdog.onPong(message.steps)
-        if (message.activity) this.#activity = { ...message.activity, reportedAt: new Date() }
+        if (message.activity) this.#onActivity(message.activity)
         for (const { resolve } of this.#pings) resolve()
         this.#pings.clear()
+    }
+  }
+
+  #onActivity({ evicted, ...activity }: ProcessActivity): void {
+    const before = this.#evicted ?? evicted
+    this.#evicted = evicted
+    this.#activity = { ...activity, reportedAt: new Date() }
+    for (const reason of ['expired', 'memory', 'deleted'] as const) {
+      const states = evicted[reason].states - before[reason].states
+      if (states > 0)
+        this.#onCacheEvict({ reason, states, bytes: evicted[reason].bytes - before[reason].bytes })
     }
   }
 

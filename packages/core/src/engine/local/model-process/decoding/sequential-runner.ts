@@ -9,7 +9,13 @@ import type { LlamaContextSequence, Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../../errors.ts'
 import { uncached } from '../../../events.ts'
 import type { StepCounter } from '../model.ts'
-import type { GenerationJob, Runner, RunnerActivity, RunOutcome } from '../runner.ts'
+import {
+  type GenerationJob,
+  nothingCached,
+  type Runner,
+  type RunnerActivity,
+  type RunOutcome,
+} from '../runner.ts'
 import { type BiasTools, toEvaluateOptions } from './sampling.ts'
 
 export class SequentialRunner implements Runner {
@@ -59,7 +65,7 @@ export class SequentialRunner implements Runner {
   get activity(): RunnerActivity {
     const activeSequences = this.#isDecoding ? 1 : 0
     const waitingSequences = this.#jobs - activeSequences
-    return { activeSequences, waitingSequences, cachedStates: 0, cachedStateBytes: 0 }
+    return { activeSequences, waitingSequences, ...nothingCached }
   }
 
   /** Deletes nothing, since no job leaves a state. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { type CacheLifetime, cacheLifetimes } from '../../../request.ts'
+import type { ProcessActivity } from '../../ipc/messages.ts'
 
 export interface PromptPrefix {
   /** Cache partition: other tenants do not find the prefix. */
@@ -15,10 +16,20 @@ export interface PromptPrefix {
   readonly sizeBytes: number
 }
 
+/** Numbers by the reason. */
+export type EvictedStates = ProcessActivity['evicted']
+type EvictionCause = keyof EvictedStates
+
 export class PrefixIndex<L extends PromptPrefix> {
   readonly #maxBytes: number
   readonly #entries: LRUCache<string, L>
   #reservedBytes = 0
+  /** What was dropped since the start, other than by a replacement. */
+  readonly evicted: EvictedStates = {
+    expired: { states: 0, bytes: 0 },
+    memory: { states: 0, bytes: 0 },
+    deleted: { states: 0, bytes: 0 },
+  }
 
   /**
    * @param onEvict called for every removed prefix, whatever the reason
@@ -34,7 +45,10 @@ export class PrefixIndex<L extends PromptPrefix> {
       ttlAutopurge: true,
       ttlResolution: 0,
       perf: { now },
-      dispose: onEvict,
+      dispose: (...[lease, , reason]) => {
+        if (reason === 'expire') this.#count('expired', lease)
+        onEvict(lease)
+      },
     })
   }
 
@@ -74,8 +88,19 @@ export class PrefixIndex<L extends PromptPrefix> {
   }
 
   delete(lease: L): void {
+    this.#delete(lease, 'deleted')
+  }
+
+  #delete(lease: L, reason: EvictionCause): void {
     const key = keyOf(lease)
-    if (this.#entries.peek(key) === lease) this.#entries.delete(key)
+    if (this.#entries.peek(key) !== lease) return
+    this.#count(reason, lease)
+    this.#entries.delete(key)
+  }
+
+  #count(reason: EvictionCause, { sizeBytes }: L): void {
+    this.evicted[reason].states++
+    this.evicted[reason].bytes += sizeBytes
   }
 
   /** Deletes all prefixes of a tenant, and returns their number. */
@@ -120,7 +145,7 @@ export class PrefixIndex<L extends PromptPrefix> {
     if (sizeBytes > maxFreeable) return false
     for (const one of evictionOrder) {
       if (sizeBytes <= freeBytes()) break
-      this.delete(one)
+      this.#delete(one, 'memory')
     }
     return true
   }

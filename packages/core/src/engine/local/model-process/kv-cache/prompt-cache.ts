@@ -6,7 +6,7 @@
  */
 import type { CacheLifetime } from '../../../request.ts'
 import type { Decoder } from '../decoding/decoder.ts'
-import type { CacheablePrompt, GenerationJob } from '../runner.ts'
+import { type CacheablePrompt, type GenerationJob, nothingCached, type RunnerActivity } from '../runner.ts'
 import { type Breakpoint, CachePlan } from './cache-plan.ts'
 import { type Slot, type SlotMatch, type SlotRequest, Slots } from './slots.ts'
 import { type Snapshot, type SnapshotStore, snapshotLength } from './snapshots.ts'
@@ -59,10 +59,10 @@ export class PromptCache {
     return this.#transferMs
   }
 
-  /** Number and size of the saved states. */
-  get savedStates(): { readonly cachedStates: number; readonly cachedStateBytes: number } {
-    const { count = 0, sizeBytes = 0 } = this.#snapshots ?? {}
-    return { cachedStates: count, cachedStateBytes: sizeBytes }
+  /** Number and size of the saved states, and of those that were dropped. */
+  get savedStates(): Pick<RunnerActivity, 'cachedStates' | 'cachedStateBytes' | 'evicted'> {
+    const { count = 0, sizeBytes = 0, evicted = nothingCached.evicted } = this.#snapshots ?? {}
+    return { cachedStates: count, cachedStateBytes: sizeBytes, evicted }
   }
 
   /** Breakpoints of the job, without breakpoints in the first chunk. */

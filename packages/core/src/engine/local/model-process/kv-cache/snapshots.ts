@@ -3,7 +3,7 @@
  * sequences, which precede them.
  */
 import type { Token } from 'node-llama-cpp'
-import { PrefixIndex, type PromptPrefix } from './prefix-index.ts'
+import { type EvictedStates, PrefixIndex, type PromptPrefix } from './prefix-index.ts'
 import type { SequenceState } from './sequence-state.ts'
 import { hasSamePieces, type SlotRequest, volatileTailTokens } from './slots.ts'
 import { type StateFile, StateFiles, type StateFilesOptions } from './state-files.ts'
@@ -56,6 +56,11 @@ export class SnapshotStore {
   /** Number of the snapshots, without suspended states. */
   get count(): number {
     return this.#prefixes.count
+  }
+
+  /** Snapshots that were dropped since the start. */
+  get evicted(): EvictedStates {
+    return this.#prefixes.evicted
   }
 
   /** Total size of the snapshots, without suspended states. */

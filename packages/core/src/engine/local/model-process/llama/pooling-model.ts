@@ -5,6 +5,7 @@ import type { ModelBackend } from '../model.ts'
 import type { ModelTask } from '../model-kind.ts'
 import { defaultStepMs } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
+import { nothingCached } from '../runner.ts'
 import { openPoolingContexts } from './pooling-contexts.ts'
 
 /** Opens an embedding or reranking model. Throws an `LlmError` `upstream` for a model with adapters. */
@@ -24,7 +25,7 @@ export async function openPoolingModel(
       isDecoding: false,
       get activity() {
         const { active = 0, waiting = 0 } = pooling?.pool ?? {}
-        return { activeSequences: active, waitingSequences: waiting, cachedStates: 0, cachedStateBytes: 0 }
+        return { activeSequences: active, waitingSequences: waiting, ...nothingCached }
       },
       run: () => Promise.reject(chatNotSupported(modelName)),
       wake: () => {},
