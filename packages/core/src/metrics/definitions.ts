@@ -79,6 +79,11 @@ export const metrics = {
     help: 'Prompt tokens written to the prompt cache at breakpoints.',
     labels: ['model'],
   },
+  modelmount_prompt_cache_evicted_states_total: {
+    type: 'counter',
+    help: 'Saved prompt states that the model process has dropped, by reason: expired, memory or deleted.',
+    labels: ['model', 'reason'],
+  },
   modelmount_limiter_decisions_total: {
     type: 'counter',
     help: 'Calls that the rate limits and spending limits have admitted or refused, and the limit that refused.',
@@ -133,6 +138,16 @@ export const metrics = {
   modelmount_batch_items_queued: {
     type: 'gauge',
     help: 'Requests of the 100 newest batches that wait or run, in the database that all apps share.',
+    labels: [],
+  },
+  modelmount_batch_items_total: {
+    type: 'counter',
+    help: 'Requests of batches that have ended in this app, by outcome: succeeded, errored, canceled or expired.',
+    labels: ['outcome'],
+  },
+  modelmount_pull_bytes_total: {
+    type: 'counter',
+    help: 'Bytes that pulls of models have downloaded.',
     labels: [],
   },
   modelmount_event_loop_delay_seconds: {

@@ -1,12 +1,21 @@
 /** Counts what happens to the calls and models of an `Llm`, in the registry of the host app. */
 import type { Registry } from 'prom-client'
 import { subscribe } from '../diagnostics/channels.ts'
-import type { CallEnded, CallFailed, CallStarted, DiagnosedCall } from '../diagnostics/events.ts'
+import type {
+  CallEnded,
+  CallFailed,
+  CallStarted,
+  DiagnosedCall,
+  DiagnosticEvents,
+} from '../diagnostics/events.ts'
 import type { Llm } from '../llm.ts'
 import { ActiveCalls } from './active-calls.ts'
 import { registerGauges } from './gauges.ts'
 import { Instruments } from './instruments.ts'
 import { ModelLabels } from './model-labels.ts'
+import { PulledBytes } from './pulled-bytes.ts'
+
+type Eviction = DiagnosticEvents['modelmount:cache:evict']
 
 /**
  * Adds the metrics of an `Llm` to a registry of `prom-client`, and returns a function that removes them. They count from
@@ -19,6 +28,7 @@ export function registerMetrics(llm: Llm, registry: Registry): () => void {
   const labels = new ModelLabels()
   const active = new ActiveCalls()
   const modelOf = ({ model, isKnownModel }: DiagnosedCall): string => labels.of(model, isKnownModel)
+  const pulled = new PulledBytes((bytes) => instruments.count('modelmount_pull_bytes_total', {}, bytes))
   const stopGauges = registerGauges(llm, instruments, { labels, active })
 
   const onAdmitted = ({ call, queueMs }: CallStarted & { readonly queueMs: number }): void => {
@@ -51,11 +61,23 @@ export function registerMetrics(llm: Llm, registry: Registry): () => void {
     'modelmount:model:load': ({ model, loadMs }) => {
       instruments.observe('modelmount_model_load_seconds', { model: labels.of(model, true) }, loadMs / 1_000)
       for (const reason of ['unload', 'evict', 'crash'] as const) countModelEnd(reason, 0)({ model })
+      for (const reason of ['expired', 'memory', 'deleted'] as const)
+        countEvicted({ model, reason, states: 0 })
     },
     'modelmount:model:unload': countModelEnd('unload'),
     'modelmount:model:evict': countModelEnd('evict'),
     'modelmount:model:crash': countModelEnd('crash'),
+    'modelmount:cache:evict': countEvicted,
+    'modelmount:batch:item': ({ outcome, items }) =>
+      instruments.count('modelmount_batch_items_total', { outcome }, items),
+    'modelmount:pull:progress': (event) => pulled.onProgress(event),
   })
+  for (const outcome of ['succeeded', 'errored', 'canceled', 'expired'] as const)
+    instruments.count('modelmount_batch_items_total', { outcome }, 0)
+  function countEvicted({ model, reason, states }: Pick<Eviction, 'model' | 'reason' | 'states'>): void {
+    const of = { model: labels.of(model, true), reason }
+    instruments.count('modelmount_prompt_cache_evicted_states_total', of, states)
+  }
   function countModelEnd(reason: string, count = 1): (event: { readonly model: string }) => void {
     return ({ model }) =>
       instruments.count('modelmount_model_ends_total', { model: labels.of(model, true), reason }, count)
