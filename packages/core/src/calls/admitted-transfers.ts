@@ -28,6 +28,7 @@ export function admitTransfers(models: StoreActions, shutdown: Shutdown, llmOf: 
       const { signal } = options
       const ended = shutdown.signal
       let isComplete = false
+      let failure: LlmError | undefined
       const report = createReporter({ llm: llmOf(), kind, model: modelOf(input) })
       try {
         const all = signal ? AbortSignal.any([signal, ended]) : ended
@@ -37,9 +38,11 @@ export function admitTransfers(models: StoreActions, shutdown: Shutdown, llmOf: 
           yield progress
         }
       } catch (cause) {
-        report({ status: 'failed' }, true, LlmError.from(cause))
-        throw ended.aborted && !LlmError.is(cause) ? ended.reason : cause
+        const thrown = ended.aborted && !LlmError.is(cause) ? ended.reason : cause
+        failure = LlmError.from(thrown)
+        throw thrown
       } finally {
+        if (!isComplete) report({ status: failure ? 'failed' : 'aborted' }, true, failure)
         leave()
       }
       // An aborted transfer ends without an error.
@@ -66,16 +69,17 @@ export function admitTransfers(models: StoreActions, shutdown: Shutdown, llmOf: 
 
 const nameOf = (name: string): string => name
 
-/** Publishes the first and the last progress of each blob, and some in between. */
+/** Publishes each new status, the first and the last progress of each blob, and some in between. */
 function createReporter(transfer: Pick<TransferProgress, 'llm' | 'kind' | 'model'>) {
-  const reportedAt = new Map<string | undefined, number>()
+  /** By status, which also names the blob. */
+  const reportedAt = new Map<string, number>()
   return (progress: Progress, isLast: boolean, error?: LlmError): void => {
-    const { digest, completedBytes, totalBytes } = progress
+    const { status, completedBytes, totalBytes } = progress
     const now = performance.now()
     const isWhole = completedBytes !== undefined && completedBytes === totalBytes
-    if (!isLast && !isWhole && now - (reportedAt.get(digest) ?? Number.NEGATIVE_INFINITY) < eventEveryMs)
+    if (!isLast && !isWhole && now - (reportedAt.get(status) ?? Number.NEGATIVE_INFINITY) < eventEveryMs)
       return
-    reportedAt.set(digest, now)
+    reportedAt.set(status, now)
     publish('modelmount:pull:progress', () => ({ ...transfer, ...progress, isLast, error }))
   }
 }

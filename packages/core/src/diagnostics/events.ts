@@ -164,13 +164,13 @@ export interface TransferProgress {
   readonly llm: object
   readonly kind: TransferKind
   readonly model: string
-  /** As in the API, such as `pulling manifest`. `success` or `failed` at the end. */
+  /** As in the API, such as `pulling manifest`. `success`, `failed` or `aborted` at the end. */
   readonly status: string
   /** Digest of the blob that the bytes belong to. */
   readonly digest?: string
   readonly completedBytes?: number
   readonly totalBytes?: number
-  /** Whether the transfer is over. A transfer that was aborted has no last event. */
+  /** Whether the transfer is over. Each transfer has one such event. */
   readonly isLast: boolean
   readonly error: LlmError | undefined
 }
