@@ -15,6 +15,11 @@ export interface BatchCreated extends OfBatch {
   readonly items: number | undefined
 }
 
+/** The requests of a batch are checked and stored, so that its items can run. */
+export interface BatchStarted extends OfBatch {
+  readonly items: number
+}
+
 export interface BatchItemsEnded extends OfBatch {
   readonly outcome: ItemOutcome
   /** Number of items. More than one if a batch is canceled or expires. */
@@ -24,9 +29,14 @@ export interface BatchItemsEnded extends OfBatch {
 /** All items of a batch have ended, or its file is invalid. */
 export interface BatchEnded extends OfBatch {
   readonly status: 'ended' | 'failed'
+  readonly counts: ItemCounts
 }
+
+/** Numbers of items, by how they have ended. */
+export type ItemCounts = Readonly<Record<ItemOutcome, number>>
 
 export type BatchEvent =
   | ({ readonly type: 'create' } & BatchCreated)
+  | ({ readonly type: 'start' } & BatchStarted)
   | ({ readonly type: 'item' } & BatchItemsEnded)
   | ({ readonly type: 'end' } & BatchEnded)

@@ -130,6 +130,7 @@ export class OpenedBatches {
         signal?.throwIfAborted()
         const published = await this.store.publish(id, this.#lease.id)
         this.#onCreated(published, caller, writer.count)
+        this.#onEvent({ type: 'start', batch: id, tenant: tenantOf(caller), items: writer.count })
         return published
       } catch (cause) {
         // The batch may have been published, although the database did not confirm it.

@@ -1,6 +1,6 @@
 /** The events of the diagnostics channels. Their fields are as the caller and the steps of the call set them. */
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
-import type { BatchCreated, BatchEnded, BatchItemsEnded } from '../batches/batch-event.ts'
+import type { BatchCreated, BatchEnded, BatchItemsEnded, BatchStarted } from '../batches/batch-event.ts'
 import type { CallKind } from '../calls/kind.ts'
 import type { FinishReason, GenerationProgress, Timings, ToolCall } from '../engine/events.ts'
 import type { CacheEviction, ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
@@ -212,6 +212,8 @@ export interface DiagnosticEvents {
   readonly 'modelmount:pull:progress': TransferProgress
   /** A batch was created in this process. */
   readonly 'modelmount:batch:create': WithLlm<BatchCreated>
+  /** The items of a batch can run: this process has checked and stored them. */
+  readonly 'modelmount:batch:start': WithLlm<BatchStarted>
   /** Items of a batch have ended in this process. */
   readonly 'modelmount:batch:item': WithLlm<BatchItemsEnded>
   /** A batch has ended in this process. */

@@ -6,14 +6,14 @@ import type { BatchApi } from '../batch-api.ts'
 import type { BatchApis } from '../batch-apis.ts'
 import type { FileStore } from '../files/file-store.ts'
 import { deleteInParts, itemsAtOnce } from '../running/lifecycle.ts'
-import { type BatchDatabase, type BatchRow, batchColumns } from '../store/batch-rows.ts'
+import { type BatchRow, type BatchStoreParts, batchColumns } from '../store/batch-rows.ts'
 import type { BatchStore } from '../store/batch-store.ts'
 import { ItemWriter } from '../store/item-writer.ts'
 import type { BatchQuotas } from '../store/quotas.ts'
 import { freeCondition, type WorkerLease } from '../store/worker-lease.ts'
 import { readLines } from './lines.ts'
 
-export interface FileReaderParts extends BatchDatabase {
+export interface FileReaderParts extends BatchStoreParts {
   readonly store: BatchStore
   readonly files: FileStore
   readonly apis: BatchApis
@@ -73,15 +73,16 @@ export class FileReader {
   }
 
   async #read(row: BatchRow): Promise<void> {
-    const { store, lease } = this.#parts
-    const { id } = row
+    const { store, lease, onEvent } = this.#parts
+    const { id, tenant } = row
     // Items that a process has written that was killed.
     await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
     const problems = await this.#write(row).catch((cause: unknown) => toProblems(LlmError.from(cause)))
     if (this.#closing.signal.aborted) return
     if (problems.length === 0) {
       // A batch that is canceled or deleted meanwhile stays so.
-      await store.publish(id, lease.id).catch(ignoreConflict)
+      const published = await store.publish(id, lease.id).catch(ignoreConflict)
+      if (published) onEvent({ type: 'start', batch: id, tenant, items: published.counts.processing })
       return
     }
     // The items of a canceled batch end as canceled.
@@ -138,6 +139,7 @@ function toProblems(error: LlmError): readonly BatchProblem[] {
   return [{ code: error.code, message: error.message }]
 }
 
-function ignoreConflict(cause: unknown): void {
+function ignoreConflict(cause: unknown): undefined {
   if (!LlmError.is(cause) || cause.code !== 'conflict') throw cause
+  return undefined
 }

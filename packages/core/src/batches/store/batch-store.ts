@@ -99,7 +99,7 @@ export class BatchStore {
       [JSON.stringify(problems), id, worker],
     )
     if (!failed) return false
-    this.#parts.onEvent({ type: 'end', batch: id, tenant: failed.tenant, status: 'failed' })
+    this.#parts.onEvent({ type: 'end', batch: id, tenant: failed.tenant, status: 'failed', counts: noItems })
     return true
   }
 
@@ -207,12 +207,12 @@ export class BatchStore {
     lineBytesOf: (item: { number: number; customId: string }) => number,
   ): Promise<number> {
     const { clock, database, onEvent } = this.#parts
-    const { tenant, count, hasEnded } = await database.transaction(async (queries) => {
+    const { tenant, count, endCounts } = await database.transaction(async (queries) => {
       const [locked] = await queries.query<Pick<BatchRow, 'tenant'>>(
         'UPDATE modelmount_batches SET total = total WHERE id = ? RETURNING tenant',
         [id],
       )
-      if (!locked) return { tenant: '', count: 0, hasEnded: false }
+      if (!locked) return { tenant: '', count: 0, endCounts: undefined }
       const { tenant } = locked
       const items = await queries.query<{ number: number; custom_id: string; bytes: number }>(
         `SELECT number, custom_id, octet_length(params) AS bytes FROM modelmount_batch_items
@@ -236,11 +236,11 @@ export class BatchStore {
         [items.length, items.length, lines, freed, id],
       )
       const isOver = items.length === 0 ? await this.#isEmpty(queries, id) : row?.remaining === 0
-      const hasEnded = isOver && (await endBatch(queries, id, clock()))
-      return { tenant, count: items.length, hasEnded }
+      const endCounts = isOver ? await endBatch(queries, id, clock()) : undefined
+      return { tenant, count: items.length, endCounts }
     })
     if (count > 0) onEvent({ type: 'item', batch: id, tenant, outcome, items: count })
-    if (hasEnded) onEvent({ type: 'end', batch: id, tenant, status: 'ended' })
+    if (endCounts) onEvent({ type: 'end', batch: id, tenant, status: 'ended', counts: endCounts })
     return count
   }
 
@@ -283,6 +283,7 @@ const toConditions = ({ tenant, format }: BatchScope): Condition[] => [
   ...(format === undefined ? [] : [{ sql: 'api = ?', values: [format] }]),
 ]
 
+const noItems = { succeeded: 0, errored: 0, canceled: 0, expired: 0 }
 const endedAtOnce = 500
 /** A page of results has as many as make up this number of characters, according to the page before. */
 const pageCharacters = 1_000_000

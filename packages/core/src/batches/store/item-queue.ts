@@ -2,6 +2,7 @@
 import type { DeferredCharge } from '../../accounts/usage/ledger.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { ActiveBatch, BatchItem, ClaimedItem } from '../batch.ts'
+import type { ItemCounts } from '../batch-event.ts'
 import { type BatchRow, type BatchStoreParts, toActiveBatch } from './batch-rows.ts'
 import { endBatch } from './end-batch.ts'
 import { type BatchQuotas, checkQuotas } from './quotas.ts'
@@ -120,10 +121,10 @@ export class ItemQueue {
         return stored
       })
     try {
-      const { tenant, isLast } = await (charge ? charge.write(transact) : transact())
+      const { tenant, endCounts } = await (charge ? charge.write(transact) : transact())
       const of = { batch: item.batch, tenant }
       this.#onEvent({ type: 'item', ...of, outcome: result.outcome, items: 1 })
-      if (isLast) this.#onEvent({ type: 'end', ...of, status: 'ended' })
+      if (endCounts) this.#onEvent({ type: 'end', ...of, status: 'ended', counts: endCounts })
     } catch (cause) {
       if (!(cause instanceof ItemLost)) throw cause
       await charge?.discard()
@@ -172,15 +173,15 @@ export class ItemQueue {
     if (!row || stored.length === 0) throw new ItemLost()
     // Short lines are far below the limit together, and the sums take time.
     if (lineBytes > largeLineBytes) await checkQuotas(queries, row.tenant, this.#quotas)
-    const isLast = row.remaining === 0 && (await endBatch(queries, batch, this.#clock()))
-    return { tenant: row.tenant, isLast }
+    const endCounts = row.remaining === 0 ? await endBatch(queries, batch, this.#clock()) : undefined
+    return { tenant: row.tenant, endCounts }
   }
 }
 
 interface FinishedItem {
   readonly tenant: string
-  /** Whether the batch has ended with this item. */
-  readonly isLast: boolean
+  /** Set if the batch has ended with this item. */
+  readonly endCounts: ItemCounts | undefined
 }
 
 /** Rolls back the transaction of an item that this process no longer holds. */
