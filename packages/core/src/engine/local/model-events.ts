@@ -40,7 +40,10 @@ export interface CacheEviction {
   readonly bytes: number
 }
 
-/** `expired`: after its lifetime. `memory`: others needed the room. `deleted`: with its tenant, or replaced by another. */
+/**
+ * `expired`: after their lifetime. `memory`: others needed the room. `deleted`: with their tenant, or because their file is
+ * damaged. A state that a better one of the same prompt replaces is not counted.
+ */
 export type EvictionReason = 'expired' | 'memory' | 'deleted'
 
 export type ModelEvent = ModelLoad | ModelEnd | CacheEviction

@@ -101,6 +101,25 @@ test('evicts everything when it is cleared', () => {
   expect([ended.length, leases.sizeBytes]).toEqual([2, 0])
 })
 
+test('counts what was dropped by its reason, and leaves out what was replaced', () => {
+  const { leases, clock } = leasesOf(300)
+  leases.add(lease(1))
+  leases.add(lease(1, { sizeBytes: 120 }))
+  expect(leases.evicted.memory.states).toBe(0)
+
+  leases.add(lease(2, { sizeBytes: 250 }))
+  clock.now = 400_000
+  leases.add(lease(3, { sizeBytes: 30 }))
+  leases.add(lease(4, { tenant: 'ben', sizeBytes: 40 }))
+  leases.deleteTenant('ben')
+
+  expect(leases.evicted).toEqual({
+    memory: { states: 1, bytes: 120 },
+    expired: { states: 1, bytes: 250 },
+    deleted: { states: 1, bytes: 40 },
+  })
+})
+
 test('deletes the prefixes of one tenant', () => {
   const { leases, ended } = leasesOf(1_000)
   const [own, other] = [lease(1), lease(1, { tenant: 'ben' })]
