@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { readCpuQuota } from '@modelmount/core/machine'
 import { expect, test } from 'vitest'
-import { checkProcessor, readCpuQuota } from './processor.ts'
+import { checkProcessor } from './processor.ts'
 
 const machineWith = (cpuFeatures: readonly string[]) => ({
   engine: {

@@ -1,6 +1,5 @@
 /** Checks the instruction sets and the cores that the engine uses. */
-import { readFileSync } from 'node:fs'
-import type { MachineReport } from '@modelmount/core/machine'
+import { type MachineReport, readCpuQuota } from '@modelmount/core/machine'
 import { type Finding, findingsOf, plural } from './finding.ts'
 
 const { ok, warning } = findingsOf('processor')
@@ -36,15 +35,4 @@ function checkFeatures(features: readonly string[]): Finding {
         `Models are slow, since the engine cannot use ${missing.join(', ')}.`,
         'Use a processor with these instructions. In a virtual machine, pass the processor of the host through.',
       )
-}
-
-/** Reads how many cores control groups (version 2) allow. Undefined without a limit. */
-export function readCpuQuota(folder = '/sys/fs/cgroup'): number | undefined {
-  try {
-    const [, group = ''] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []
-    const [quota, period] = readFileSync(`${folder}${group}/cpu.max`, 'utf8').split(' ').map(Number)
-    return quota && period ? quota / period : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -1,5 +1,6 @@
 /** The entry point `@modelmount/core/machine`: what the engine finds on this machine. */
 
+export { readCpuQuota } from '../engine/local/ipc/available-cores.ts'
 export type {
   MissingEngine,
   RamDisk,

@@ -1,6 +1,6 @@
 /** Reports what an app with these options finds on this machine. Loads no model, and no native code in this process. */
 import { execFile } from 'node:child_process'
-import { availableParallelism } from 'node:os'
+import { availableCores } from '../engine/local/ipc/available-cores.ts'
 import { readLibraryVersion } from '../engine/local/ipc/library-version.ts'
 import type { MissingEngine, ReportedEngine, ReportedMemory } from '../engine/local/ipc/machine-report.ts'
 import { reportArgument } from '../engine/local/ipc/machine-report.ts'
@@ -28,7 +28,7 @@ const startTimeoutMs = 30_000
 export async function inspectMachine(options: LlmOptions = {}): Promise<MachineReport> {
   const { local } = resolveOptions(options)
   const [memory, engine] = await runReport(local.modelProcessPath, local.environment)
-  const cores = availableParallelism()
+  const cores = availableCores()
   const path = runtimeDirPath(local.runtimeDir)
   return {
     engine: { ...engine, version: readLibraryVersion(local.modelProcessPath) },

@@ -1,5 +1,4 @@
 /** The local engine: each model runs in a separate process with node-llama-cpp. */
-import { availableParallelism } from 'node:os'
 import { contextDenied } from '../../errors.ts'
 import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Model } from '../../models/model.ts'
@@ -13,6 +12,7 @@ import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.t
 import { CountedInputs } from './counted-inputs.ts'
 import { withoutTruncation } from './denied-context.ts'
 import { weightsKeyOf } from './identity.ts'
+import { availableCores } from './ipc/available-cores.ts'
 import { readCardSelection } from './ipc/card-selection.ts'
 import { readLibraryVersion } from './ipc/library-version.ts'
 import type { CallResult, CallType } from './ipc/messages.ts'
@@ -249,7 +249,7 @@ function resolveSettings(
       libraryVersion: readLibraryVersion(options.modelProcessPath),
       // Model processes inherit these variables.
       cards: readCardSelection(process.env),
-      threads: options.threads ?? Math.max(1, availableParallelism() - 1),
+      threads: options.threads ?? Math.max(1, availableCores() - 1),
       tuneThreads: options.threads === undefined,
       parallel,
       gpuLayers,

@@ -4,9 +4,10 @@
  * waits for a slow job of another tenant for a second at most. Slow jobs of a tenant also rest for longer than its
  * quick ones.
  */
-import { availableParallelism } from 'node:os'
+
 import { DelayedCall } from '../../../../util/delayed-call.ts'
 import { WaitQueue } from '../../../../util/wait-queue.ts'
+import { availableCores } from '../../ipc/available-cores.ts'
 import { type CpuBudget, listAwake, restCheckMs, selectNext } from './cpu-budget.ts'
 import { CpuMeter } from './cpu-meter.ts'
 
@@ -15,7 +16,7 @@ const defaultQuickMs = 1_000
 /** Interval at which running jobs count as progress, in ms. Each of them ends in time, even on a busy machine. */
 const progressMs = 1_000
 /** Maximum number of quick jobs at a time, and of slow jobs. Decoding needs the other cores. */
-const defaultConcurrency = Math.min(4, Math.max(1, availableParallelism() >> 2))
+const defaultConcurrency = Math.min(4, Math.max(1, availableCores() >> 2))
 
 export interface PoolWorker<Job, Result> {
   /** Rejects with an `LlmError` `invalid_request` if the meter has no CPU time left. */
