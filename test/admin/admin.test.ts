@@ -79,7 +79,9 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const get = (path: string) => fetch(url + path, { headers: { 'x-api-key': secret } })
 
     const reads = await Promise.all(
-      ['/keys', '/limit-requests', '/usage', '/openapi.json'].map(async (path) => (await get(path)).status),
+      ['/keys', '/limit-requests', '/usage', '/activity', '/openapi.json'].map(
+        async (path) => (await get(path)).status,
+      ),
     )
     const created = await fetch(`${url}/keys`, {
       method: 'POST',
@@ -87,7 +89,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       body: JSON.stringify({ name: 'more', scopes: ['admin'] }),
     })
 
-    expect(reads).toEqual([200, 200, 200, 200])
+    expect(reads).toEqual([200, 200, 200, 200, 200])
     expect(created.status).toBe(403)
     expect(await created.text()).toContain("This route requires the scope 'admin'")
   })
@@ -161,8 +163,15 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     ])
     await call('POST', '/tenants/{id}/delete', 'nobody')
 
+    let running: readonly object[] = []
+    const caller = { id: 'ann', tenant: 'team' }
+    for await (const _ of llm.chat('Hi', { model: 'tiny', stream: true, caller }))
+      running = (await call<{ calls: object[] }>('GET', '/activity')).answer.calls
+    expect(running).toMatchObject([{ caller: 'ann', tenant: 'team', kind: 'generate', phase: 'decoding' }])
+    expect((await call<{ calls: object[] }>('GET', '/activity')).answer.calls).toEqual([])
+
     const byTenant = await send('GET', '/usage?by=tenant')
-    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 1 }] })
+    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 2 }] })
 
     const refusals = [
       await call('GET', '/keys/{id}', 'key_none'),

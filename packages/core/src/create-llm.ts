@@ -23,6 +23,7 @@ import { Shutdown } from './calls/shutdown.ts'
 import { type QueueOptions, QueueStep } from './calls/steps/queue.ts'
 import { publish } from './diagnostics/channels.ts'
 import { describeCall } from './diagnostics/describe-call.ts'
+import { LiveCalls } from './diagnostics/live-calls.ts'
 import { logEvents, toLogFields } from './diagnostics/log-events.ts'
 import type { Engine } from './engine/engine.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
@@ -78,6 +79,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope), llmOf)
   const responses = await closeOnFailure(database, () => openResponses(resolved, accounts))
   const tenants = createTenants(engine, pipeline, accounts, { batches, responses: responses.data })
+  const liveCalls = new LiveCalls(llmOf, () => engine.loaded())
   const closeParts = async (reason?: LlmError): Promise<void> => {
     const watching = tenants.close()
     // Before the pipeline, so that running items are given back, and are no results.
@@ -88,6 +90,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await engine.close()
     await models.close()
     await watching
+    liveCalls.close()
     await keys.close()
     await metering.close()
     await database?.close()
@@ -140,7 +143,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     close: async (options) => shutdown.close(resolveCloseOptions(options)),
     [internals]: {
-      ...{ access, shutdown },
+      ...{ access, shutdown, liveCalls },
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       queues: () => queue?.waiting() ?? [],

@@ -11,6 +11,7 @@ import type { RouteClient } from './calls/client.ts'
 import type { ModelActions } from './calls/model-actions.ts'
 import type { Shutdown } from './calls/shutdown.ts'
 import type { QueuedCalls } from './calls/steps/queue.ts'
+import type { LiveCalls } from './diagnostics/live-calls.ts'
 import type { Engine } from './engine/engine.ts'
 import type { LlmError } from './errors.ts'
 import type { Health, HealthOptions } from './health/health-checks.ts'
@@ -102,6 +103,8 @@ export interface LlmInternals {
   readonly stallLimits: StallLimits
   /** Returns the calls that wait for each model in the queues of the app. */
   queues(): readonly QueuedCalls[]
+  /** The calls that run now. */
+  readonly liveCalls: LiveCalls
   /**
    * Logs an error that no client can correct.
    *

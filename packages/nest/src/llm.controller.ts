@@ -156,6 +156,9 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
     return controller
   }
 
+  const fromStart = (controller: Type<LlmController>, table: DialectTable): Type<LlmController> =>
+    Object.assign(controller, { onLlm: (llm: Llm) => table.checkMount(llm, options.authenticate) })
+
   const name = `${routesController} (${dialects.join(', ')})`
   const controller = controllerOf(
     name,
@@ -173,14 +176,16 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   if (metrics) {
     const { path = '', ...routeOptions } = metrics === true ? {} : metrics
     const table = metricsRoutes(routeOptions)
-    const metricsController = controllerOf(`${routesController} (metrics)`, path, table, 'pass')
+    // The metrics count from the start of the app, and not from the first scrape.
+    controllers.unshift(fromStart(controllerOf(`${routesController} (metrics)`, path, table, 'pass'), table))
+  }
+  if (adminPath !== undefined) {
+    const table = adminRoutes()
+    // The running calls of `/activity` are those since the start.
     controllers.unshift(
-      // The metrics count from the start of the app, and not from the first scrape.
-      Object.assign(metricsController, { onLlm: (llm: Llm) => table.checkMount(llm, options.authenticate) }),
+      fromStart(controllerOf(`${routesController} (admin)`, adminPath, table, 'error'), table),
     )
   }
-  if (adminPath !== undefined)
-    controllers.unshift(controllerOf(`${routesController} (admin)`, adminPath, adminRoutes(), 'error'))
   return controllers
 }
 

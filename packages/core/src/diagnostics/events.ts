@@ -61,6 +61,8 @@ export interface CallReceived extends CallStarted {
    * app.
    */
   readonly header: ((name: string) => string | undefined) | undefined
+  /** Returns what the call has used so far, while it runs. Undefined before its prompt is evaluated. */
+  readonly usage: () => CallUsage | undefined
 }
 
 export interface CallAdmitted extends CallStarted {

@@ -1,4 +1,5 @@
 /** Publishes what happens to a call on the diagnostics channels. */
+import type { CallUsage } from '../../accounts/usage/call-usage.ts'
 import { hasSubscribers, publish } from '../../diagnostics/channels.ts'
 import { describeCall } from '../../diagnostics/describe-call.ts'
 import type { CallOver, CallRequest, DiagnosticEvents } from '../../diagnostics/events.ts'
@@ -13,6 +14,7 @@ interface CallTimes {
   readonly startedAt: number
   admittedAt?: number
   firstTokenAt?: number
+  usage?: CallUsage
   /** The answers so far. Undefined if no subscriber wants them. */
   answers?: ReturnType<typeof recordAnswers>
 }
@@ -40,18 +42,21 @@ export function createDiagnosticsSteps(llmOf: () => object): {
     name: 'diagnostics',
     before(call) {
       if (!names.some(hasSubscribers)) return
-      watched.set(call, { startedAt: performance.now() })
+      const times: CallTimes = { startedAt: performance.now() }
+      watched.set(call, times)
       publish('modelmount:call:start', () => ({
         ...{ llm: llmOf(), call: describeCall(call) },
-        ...{ request: describeRequest(call), header: call.header },
+        ...{ request: describeRequest(call), header: call.header, usage: () => times.usage },
       }))
       if (hasSubscribers('modelmount:call:progress'))
         call.onProgress = (progress) =>
           publish('modelmount:call:progress', () => ({ llm: llmOf(), call: describeCall(call), progress }))
     },
-    onUsage(call, { outputTokens, undeliveredTokens }) {
+    onUsage(call, usage) {
       const times = watched.get(call)
-      if (!times || times.firstTokenAt !== undefined || outputTokens + undeliveredTokens === 0) return
+      if (!times) return
+      times.usage = usage
+      if (times.firstTokenAt !== undefined || usage.outputTokens + usage.undeliveredTokens === 0) return
       times.firstTokenAt = performance.now()
       const firstTokenMs = times.firstTokenAt - times.startedAt
       publish('modelmount:call:first-token', () => ({ llm: llmOf(), call: describeCall(call), firstTokenMs }))

@@ -11,7 +11,9 @@ import {
 import type * as settings from '../../accounts/keys/settings.ts'
 import { maxPageSize, type PageQuery } from '../../accounts/page.ts'
 import type { Llm } from '../../llm.ts'
+import { readActivity } from '../activity.ts'
 import {
+  ActivityNow,
   After,
   ApiKey,
   Day,
@@ -205,6 +207,15 @@ export const adminRouteTable: readonly AdminRoute[] = [
         ({ group }) => group,
       )
     },
+  },
+  {
+    method: 'GET',
+    path: '/activity',
+    name: 'getActivity',
+    summary: 'Get the calls that run now, the queues and the loaded models of this process.',
+    scope: 'admin:read',
+    response: ActivityNow,
+    handle: async ({ llm }) => readActivity(llm),
   },
 ]
 

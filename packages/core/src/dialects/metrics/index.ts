@@ -1,15 +1,11 @@
 /** `GET /metrics` for Prometheus. */
 import type { Registry } from 'prom-client'
-import { AuthenticateError } from '../../accounts/auth/access.ts'
-import { LlmError, statusOf } from '../../errors.ts'
-import type { HttpResponse } from '../../http/message.ts'
-import { json } from '../../http/respond.ts'
-import type { Route } from '../../http/route.ts'
-import { internals, type Llm } from '../../llm.ts'
+import { LlmError } from '../../errors.ts'
+import type { Llm } from '../../llm.ts'
 import { checkKeys } from '../../options/check.ts'
-import { authorizeOperator } from '../authorize-operator.ts'
 import { checkMount } from '../check-mount.ts'
 import type { Dialect } from '../dialect.ts'
+import { createOperatorDialect } from '../operator-route.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 
 /** The methods of a registry of `prom-client` that the route uses. */
@@ -72,38 +68,8 @@ async function importMetrics() {
   }
 }
 
-const createDialect = (registryOf: (llm: Llm) => Promise<MetricRegistry>): Dialect => ({
-  name: 'metrics',
-  isSpokenBy: undefined,
-  home: undefined,
-  checkOrigin: (request, access) => {
-    access.checkSameOrigin(request)
-    return {}
-  },
-  renderError: (_request, error) => renderError(error),
-  routes: [createRoute(registryOf)],
-})
-
-const createRoute = (registryOf: (llm: Llm) => Promise<MetricRegistry>): Route<Llm> => ({
-  method: 'GET',
-  path: '/metrics',
-  handle: async (request, llm) => {
-    const { access, report } = llm[internals]
-    try {
-      access.checkSameOrigin(request)
-      await authorizeOperator(request, access)
-      const registry = await registryOf(llm)
-      const headers = { 'content-type': registry.contentType, 'cache-control': 'no-store' }
-      return { status: 200, headers, body: await registry.metrics() }
-    } catch (cause) {
-      // It belongs to the error handler of the app.
-      if (cause instanceof AuthenticateError) throw cause.cause
-      const error = LlmError.from(cause)
-      report(error)
-      return renderError(error)
-    }
-  },
-})
-
-const renderError = ({ code, message }: LlmError): HttpResponse =>
-  json({ error: { code, message } }, statusOf(code), { 'cache-control': 'no-store' })
+const createDialect = (registryOf: (llm: Llm) => Promise<MetricRegistry>): Dialect =>
+  createOperatorDialect('metrics', '/metrics', async (llm) => {
+    const registry = await registryOf(llm)
+    return { status: 200, headers: { 'content-type': registry.contentType }, body: await registry.metrics() }
+  })
