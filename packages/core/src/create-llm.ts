@@ -79,7 +79,11 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope), llmOf)
   const responses = await closeOnFailure(database, () => openResponses(resolved, accounts))
   const tenants = createTenants(engine, pipeline, accounts, { batches, responses: responses.data })
-  const liveCalls = new LiveCalls(llmOf, () => engine.loaded())
+  const liveCalls = new LiveCalls(
+    llmOf,
+    () => engine.loaded(),
+    () => queue?.waiting() ?? [],
+  )
   const closeParts = async (reason?: LlmError): Promise<void> => {
     const watching = tenants.close()
     // Before the pipeline, so that running items are given back, and are no results.

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { pacedEngine } from '../../../../test/support/paced-engine.ts'
 import { createLlm } from '../create-llm.ts'
-import { readActivity, watchActivity } from '../dialects/activity.ts'
 import type { LoadedModel } from '../engine/engine.ts'
 import { internals, type Llm } from '../llm.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
@@ -11,6 +10,9 @@ import { LiveCalls } from './live-calls.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
+
+const readActivity = (llm: Llm) => llm[internals].liveCalls.activity()
+const watchActivity = (llm: Llm): void => llm[internals].liveCalls.listen()
 
 const call: DiagnosedCall = {
   ...{ id: 'call-1', kind: 'generate', dialect: 'openai', route: '/v1/chat/completions', requestId: 'r' },

@@ -25,6 +25,19 @@ export interface LiveCall extends DiagnosedCall {
   readonly tokensPerSecond: number
 }
 
+/** What the app does now, for `modelmount top` and dashboards. */
+export interface Activity {
+  /** The oldest calls that run now, at most 1,000. */
+  readonly calls: readonly LiveCall[]
+  /** Number of all calls that run now. */
+  readonly callCount: number
+  /** Calls that wait in the queue of each model. */
+  readonly queues: readonly { readonly model: string; readonly waiting: number }[]
+  readonly models: readonly Omit<LoadedModel, 'settings'>[]
+}
+
+const maxCalls = 1_000
+
 interface WatchedCall {
   call: DiagnosedCall
   readonly usage: () => CallUsage | undefined
@@ -39,13 +52,19 @@ interface WatchedCall {
 export class LiveCalls {
   readonly #llmOf: () => object
   readonly #loaded: () => readonly LoadedModel[]
+  readonly #queues: () => Activity['queues']
   readonly #entries = new Map<string, WatchedCall>()
   #unsubscribe: (() => void) | undefined
 
   /** @param loaded returns the loaded models, which tell whether a call waits for one */
-  constructor(llmOf: () => object, loaded: () => readonly LoadedModel[]) {
+  constructor(
+    llmOf: () => object,
+    loaded: () => readonly LoadedModel[],
+    queues: () => Activity['queues'] = () => [],
+  ) {
     this.#llmOf = llmOf
     this.#loaded = loaded
+    this.#queues = queues
   }
 
   /** Begins to collect calls. Does nothing when called again. */
@@ -77,6 +96,16 @@ export class LiveCalls {
     const ready = new Set(this.#loaded().flatMap(({ name, state }) => (state === 'ready' ? [name] : [])))
     const now = performance.now()
     return [...this.#entries.values()].map((entry) => toLiveCall(entry, ready, now))
+  }
+
+  activity(): Activity {
+    const calls = this.list()
+    return {
+      calls: calls.slice(0, maxCalls),
+      callCount: calls.length,
+      queues: this.#queues().filter(({ waiting }) => waiting > 0),
+      models: this.#loaded().map(({ settings: _, ...model }) => model),
+    }
   }
 
   close(): void {

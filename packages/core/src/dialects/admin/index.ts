@@ -5,7 +5,7 @@
 
 import { parseSettings } from '../../accounts/keys/schema.ts'
 import { json } from '../../http/respond.ts'
-import { watchActivity } from '../activity.ts'
+import { internals } from '../../llm.ts'
 import { checkAdmin, checkMount } from '../check-mount.ts'
 import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
@@ -18,7 +18,7 @@ export const createAdminTable = (): DialectTable => ({
   checkMount: (llm, authenticate) => {
     checkMount(llm, authenticate)
     checkAdmin(llm)
-    watchActivity(llm)
+    llm[internals].liveCalls.listen()
   },
 })
 

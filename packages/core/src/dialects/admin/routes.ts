@@ -10,8 +10,7 @@ import {
 } from '../../accounts/keys/schema.ts'
 import type * as settings from '../../accounts/keys/settings.ts'
 import { maxPageSize, type PageQuery } from '../../accounts/page.ts'
-import type { Llm } from '../../llm.ts'
-import { readActivity } from '../activity.ts'
+import { internals, type Llm } from '../../llm.ts'
 import {
   ActivityNow,
   After,
@@ -215,7 +214,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
     summary: 'Get the calls that run now, the queues and the loaded models of this process.',
     scope: 'admin:read',
     response: ActivityNow,
-    handle: async ({ llm }) => readActivity(llm),
+    handle: async ({ llm }) => llm[internals].liveCalls.activity(),
   },
 ]
 
