@@ -62,7 +62,20 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   metrics: { values: ['diagnostics', 'llm'], types: ['engine'] },
   health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
-  llm: { types: ['accounts', 'batches', 'calls', 'engine', 'errors', 'health', 'http', 'limits', 'options'] },
+  llm: {
+    types: [
+      'accounts',
+      'batches',
+      'calls',
+      'diagnostics',
+      'engine',
+      'errors',
+      'health',
+      'http',
+      'limits',
+      'options',
+    ],
+  },
   'create-llm': {
     values: [
       'accounts',
