@@ -218,7 +218,7 @@ test.each([
   ['nest', ['', '/adapter', '/operations', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   [
     'cli',
-    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models'],
+    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models', '/operations'],
     ['@modelmount/express', 'express', 'commander', 'prom-client'],
   ],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {

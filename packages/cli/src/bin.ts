@@ -17,6 +17,7 @@ import { serve } from './commands/serve.ts'
 import { show } from './commands/show.ts'
 import { stop } from './commands/stop.ts'
 import { tenants } from './commands/tenants.ts'
+import { top } from './commands/top.ts'
 import { usage } from './commands/usage.ts'
 import { describeError } from './describe-error.ts'
 import { environmentHelp } from './environment.ts'
@@ -37,6 +38,7 @@ for (const command of [
   create,
   list,
   ps,
+  top,
   show,
   cp,
   rm,

@@ -1,10 +1,10 @@
 /** `modelmount serve --metrics` and `--metrics-port`. */
-import type { Caller, Llm } from '@modelmount/core'
-import { isDirectLoopback, isLocalHost, readExpressClient, readNodeRequest } from '@modelmount/core/http'
+import type { Llm } from '@modelmount/core'
 import { registerMetrics } from '@modelmount/core/metrics'
 import { metricsRouter } from '@modelmount/express'
-import express, { type Express, type Request, type RequestHandler, type Router } from 'express'
+import express, { type Express, type RequestHandler, type Router } from 'express'
 import { Registry } from 'prom-client'
+import { findOperator, isLocalCall } from './operators.ts'
 
 export interface ServedMetrics {
   /** For the port of the models: for keys with the scope `admin:read`, or direct calls from this machine. */
@@ -27,13 +27,4 @@ export function openMetrics(llm: Llm, isOpen: boolean): ServedMetrics {
       res.end(await registry.metrics())
     })
   return { router, localApp }
-}
-
-/** Without keys, the operators are those who can call the server from its own machine. */
-const findOperator = (req: Request): Caller | undefined =>
-  isLocalCall(req) ? { id: 'operator', scopes: ['admin:read'] } : undefined
-
-function isLocalCall(req: Request): boolean {
-  const request = readNodeRequest(req, req.res as never, { path: req.path, ...readExpressClient(req) })
-  return isDirectLoopback(request) && isLocalHost(request.header('host'))
 }

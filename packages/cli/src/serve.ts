@@ -4,7 +4,9 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { constants } from 'node:os'
 import { type Caller, createLlm, type Llm, type Logger } from '@modelmount/core'
+import { toNodeHandler } from '@modelmount/core/http'
 import { addressKey } from '@modelmount/core/limits'
+import { activityRoutes } from '@modelmount/core/operations'
 import { adminRouter, healthRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { isFromFile, readFiles } from './config/files.ts'
@@ -13,6 +15,7 @@ import { nameFlags, withFlags } from './flags.ts'
 import { withBrackets } from './host.ts'
 import type { ServedMetrics } from './metrics.ts'
 import { occupantOf } from './occupant.ts'
+import { findOperator } from './operators.ts'
 import { logFieldsToStderr, logToStderr } from './output.ts'
 import { isOpen, type ServeOptions, toLlmOptions } from './serve-options.ts'
 
@@ -26,6 +29,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   )
   const open = isOpen(options, files)
   const app = express().disable('x-powered-by').use(healthRouter(llm))
+  // Also without the admin API, which needs a database.
+  app.get('/admin/activity', activityHandler(llm, open))
   if (admin) app.use('/admin', adminRouter(llm))
   const metrics = await metricsFor(llm, options, open)
   if (options.metrics && metrics) app.use(metrics.router)
@@ -61,6 +66,13 @@ async function metricsFor(
   const { openMetrics } = await import('./metrics.ts')
   return openMetrics(llm, open)
 }
+
+/** For `modelmount top`. */
+const activityHandler = (llm: Llm, open: boolean): RequestListener =>
+  toNodeHandler(activityRoutes(), llm, {
+    prefix: '/admin',
+    ...(open && { authenticate: (req) => findOperator(req as express.Request) }),
+  })
 
 const logWithFlags = (details: object, message: string): void => logToStderr(details, withFlags(message))
 const quietLogger: Logger = { warn: logWithFlags, error: logWithFlags }

@@ -34,13 +34,14 @@ interface Sent {
 }
 
 export class Server {
-  readonly #url: string
+  /** Without a trailing slash. */
+  readonly url: string
   readonly #handle: (request: Request) => Promise<Response>
   readonly #llm: Llm | undefined
 
   /** @param llm set if the routes run in this process */
   constructor(url: string, handle: (request: Request) => Promise<Response>, llm?: Llm) {
-    this.#url = url
+    this.url = url
     this.#handle = handle
     this.#llm = llm
   }
@@ -54,14 +55,14 @@ export class Server {
 
   /** Throws `ServerError` for an error response, and an `AbortError` when the signal aborts. */
   async send(method: string, path: string, { body, contentType, signal }: Sent = {}): Promise<Response> {
-    const request = new Request(this.#url + path, {
+    const request = new Request(this.url + path, {
       method,
       ...(contentType !== undefined && { headers: { 'content-type': contentType } }),
       ...(body && { body: body instanceof ReadableStream ? body : JSON.stringify(body), duplex: 'half' }),
       ...(signal && { signal }),
     })
     const response = await this.#handle(request).catch((cause) => {
-      throw signal?.aborted ? cause : unreachable(this.#url, cause)
+      throw signal?.aborted ? cause : unreachable(this.url, cause)
     })
     if (response.ok) return response
     const reason = await reasonOf(response)
