@@ -39,6 +39,8 @@ test('only model processes and their workers are started', () => {
   expect(matching(/node:child_process/)).toEqual([
     'core/src/engine/local/model-process/workers/bounded-worker.ts',
     'core/src/engine/local/supervisor/launch.ts',
+    // Runs the program of the model processes, which then only reports the machine.
+    'core/src/machine/inspect-machine.ts',
   ])
 })
 
