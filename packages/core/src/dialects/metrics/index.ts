@@ -1,5 +1,4 @@
 /** `GET /metrics` for Prometheus. */
-import type { Registry } from 'prom-client'
 import { LlmError } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
 import { checkKeys } from '../../options/check.ts'
@@ -8,8 +7,11 @@ import type { Dialect } from '../dialect.ts'
 import { createOperatorDialect } from '../operator-route.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 
-/** The methods of a registry of `prom-client` that the route uses. */
-type MetricRegistry = Pick<Registry, 'contentType' | 'metrics'>
+/** What the route uses of a `Registry` of `prom-client`, whose types an app without metrics need not have. */
+interface MetricRegistry {
+  readonly contentType: string
+  metrics(): Promise<string>
+}
 
 export interface MetricsRouteOptions {
   /**
