@@ -118,7 +118,10 @@ test('the logger of the app gets the number of shared prompt tokens at debug lev
 
   const inputTokens = usage.input_tokens + (usage.cache_creation_input_tokens ?? 0)
   expect(logged.map(({ details }) => details)).toEqual([
-    { model: 'tiny', inputTokens, reusedTokens: expect.any(Number), sharedTokens: expect.any(Number) },
+    {
+      ...{ requestId: expect.any(String), model: 'tiny', inputTokens },
+      ...{ reusedTokens: expect.any(Number), sharedTokens: expect.any(Number) },
+    },
   ])
   // Most of the text comes before the time, which differs.
   const { sharedTokens } = (logged[0] as { details: object }).details as { sharedTokens: number }

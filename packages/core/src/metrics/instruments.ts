@@ -1,5 +1,5 @@
 /** Creates the metrics of a list of definitions in a registry of `prom-client`. */
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type MetricDefinition, type MetricName, metrics } from './definitions.ts'
 
 type Labels<Name extends MetricName> = Readonly<
@@ -12,15 +12,23 @@ type NamesOf<Type extends MetricDefinition['type']> = {
   [Name in MetricName]: (typeof metrics)[Name]['type'] extends Type ? Name : never
 }[MetricName]
 
+/**
+ * The classes of `prom-client`. They are passed, and not imported, because a bundler would look for the package in apps
+ * without metrics.
+ */
+export type PromClient = Pick<typeof import('prom-client'), 'Counter' | 'Gauge' | 'Histogram'>
+
 /** The metrics of one `Llm`, with the methods of their types. */
 export class Instruments {
   readonly #registry: Registry
+  readonly #client: PromClient
   readonly #counters = new Map<string, Counter>()
   readonly #gauges = new Map<string, Gauge>()
   readonly #histograms = new Map<string, Histogram>()
 
   /** Throws an `Error` if the registry has metrics of these names. */
-  constructor(registry: Registry) {
+  constructor(registry: Registry, client: PromClient) {
+    this.#client = client
     const names = Object.keys(metrics) as MetricName[]
     if (names.some((name) => registry.getSingleMetric(name)))
       throw new Error(
@@ -58,6 +66,7 @@ export class Instruments {
   }
 
   #create(name: string, { type, help, labels: labelNames, buckets }: MetricDefinition): void {
+    const { Counter, Gauge, Histogram } = this.#client
     const options = { name, help, labelNames: [...labelNames], registers: [this.#registry] }
     if (type === 'counter') this.#counters.set(name, new Counter(options))
     else if (type === 'gauge') this.#gauges.set(name, new Gauge(options))

@@ -51,15 +51,16 @@ export function metricsRoutes(options: MetricsRouteOptions = {}): DialectTable {
 
 /** Loads `prom-client` on use, since an app without metrics need not have it. */
 async function openRegistry(llm: Llm): Promise<MetricRegistry> {
-  const [{ Registry }, { registerMetrics }] = await importMetrics()
-  const registry = new Registry()
-  registerMetrics(llm, registry)
+  const client = await importClient()
+  const { collectMetrics } = await import('../../metrics/collect-metrics.ts')
+  const registry = new client.Registry()
+  collectMetrics(llm, registry, client)
   return registry
 }
 
-async function importMetrics() {
+async function importClient() {
   try {
-    return await Promise.all([import('prom-client'), import('../../metrics/register-metrics.ts')])
+    return await import('prom-client')
   } catch (cause) {
     throw new LlmError(
       'internal',

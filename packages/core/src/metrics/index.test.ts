@@ -8,7 +8,7 @@ import type { Llm } from '../llm.ts'
 import type { LlmOptions } from '../options.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
 import { metrics } from './definitions.ts'
-import { registerMetrics } from './register-metrics.ts'
+import { registerMetrics } from './index.ts'
 
 const llms: Llm[] = []
 afterEach(async () => {

@@ -11,20 +11,15 @@ import type {
 import type { Llm } from '../llm.ts'
 import { ActiveCalls } from './active-calls.ts'
 import { registerGauges } from './gauges.ts'
-import { Instruments } from './instruments.ts'
+import { Instruments, type PromClient } from './instruments.ts'
 import { ModelLabels } from './model-labels.ts'
 import { PulledBytes } from './pulled-bytes.ts'
 
 type Eviction = DiagnosticEvents['modelmount:cache:evict']
 
-/**
- * Adds the metrics of an `Llm` to a registry of `prom-client`, and returns a function that removes them. They count from
- * now on. Throws an `Error` if the registry has the metrics of another `Llm`.
- *
- * @param registry the registry of the app, such as `register` of `prom-client`
- */
-export function registerMetrics(llm: Llm, registry: Registry): () => void {
-  const instruments = new Instruments(registry)
+/** See `registerMetrics()`. */
+export function collectMetrics(llm: Llm, registry: Registry, client: PromClient): () => void {
+  const instruments = new Instruments(registry, client)
   const labels = new ModelLabels()
   const active = new ActiveCalls()
   const modelOf = ({ model, isKnownModel }: DiagnosedCall): string => labels.of(model, isKnownModel)
