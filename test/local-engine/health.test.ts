@@ -1,5 +1,5 @@
 /** `/readyz` of the local engine: what breaks is told within 2 s, and what works again is ready again. */
-import { copyFile, rm } from 'node:fs/promises'
+import { copyFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import { healthRouter } from '@modelmount/express'
@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, type TestContext, test } from 'vitest
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 import { lockDatabase } from '../support/lock-database.ts'
+import { rankingModel } from '../support/made-models.ts'
 import { encoderModel, noiseModel } from '../support/models.ts'
 import { hasPostgres, startPostgres } from '../support/postgres.ts'
 import { noOrphan } from '../support/processes.ts'
@@ -52,14 +53,19 @@ test('a loaded model decodes a token, which neither extends its keep-alive nor c
   expect(await llm.usage.calls({})).toEqual([])
 })
 
-test('an embedding model is ready when it has evaluated a text', async () => {
+test('an embedding model and a reranking model are ready when they have evaluated a text', async () => {
   const models = emptyFolder()
   await copyFile(encoderModel, join(models, 'encoder.gguf'))
+  await writeFile(join(models, 'ranker.gguf'), rankingModel())
   const llm = await createLlm({ models })
   onTestFinished(() => llm.close())
   await llm.load('encoder')
+  await llm.load('ranker')
 
-  expect((await llm.checkHealth({ models: ['encoder'] })).status).toBe('ok')
+  expect(await llm.checkHealth({ models: ['encoder', 'ranker'] })).toMatchObject({
+    status: 'ok',
+    checks: { 'model encoder': { status: 'ok' }, 'model ranker': { status: 'ok' } },
+  })
 })
 
 // Concurrent, because each waits for seconds. Each has model processes of its own.

@@ -3,6 +3,7 @@ import { AuthenticateError } from '../accounts/auth/access.ts'
 import { LlmError, statusOf } from '../errors.ts'
 import type { HttpResponse } from '../http/message.ts'
 import { json } from '../http/respond.ts'
+import { retryHeaders } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
 import { authorizeOperator } from './authorize-operator.ts'
 import type { Dialect } from './dialect.ts'
@@ -47,5 +48,8 @@ export const createOperatorDialect = (
   ],
 })
 
-const renderError = ({ code, message }: LlmError): HttpResponse =>
-  json({ error: { code, message } }, statusOf(code), { 'cache-control': 'no-store' })
+export function renderError(error: LlmError): HttpResponse {
+  const { code, message } = error
+  const headers = { ...retryHeaders(error), 'cache-control': 'no-store' }
+  return json({ error: { code, message } }, statusOf(code), headers)
+}

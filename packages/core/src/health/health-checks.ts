@@ -3,7 +3,8 @@ import type { Engine } from '../engine/engine.ts'
 import { LlmError, modelNotFound } from '../errors.ts'
 import type { Model } from '../models/model.ts'
 import type { Database } from '../storage/database.ts'
-import { type Check, SharedCheck } from './shared-check.ts'
+import { withTimeout } from '../util/with-timeout.ts'
+import { noResult, SharedCheck, type SharedCheckOptions } from './shared-check.ts'
 
 /** The result of `llm.checkHealth()`. */
 export interface Health {
@@ -55,33 +56,30 @@ const maxProbes = 1_000
 
 export class HealthChecks {
   readonly #parts: HealthParts
-  readonly #database: SharedCheck
-  readonly #engine: SharedCheck
-  readonly #models: SharedCheck
+  readonly #database = new SharedCheck(limits)
+  readonly #engine = new SharedCheck(limits)
+  readonly #models = new SharedCheck(limits)
   /** By the name of the model and its process, so that a new process needs a proof of its own. */
   readonly #probes = new Map<string, SharedCheck>()
   readonly #modelProblems = new Map<string, SharedCheck>()
 
   constructor(parts: HealthParts) {
     this.#parts = parts
-    this.#database = new SharedCheck(() => checkDatabase(parts.database), limits)
-    this.#engine = new SharedCheck(async () => parts.engine.health?.problem(), limits)
-    this.#models = new SharedCheck((signal) => this.#findServableModel(signal), limits)
   }
 
   async check({ models = [] }: HealthOptions = {}): Promise<Health> {
-    const { database, isClosing, fullQueues } = this.#parts
+    const { database, engine, isClosing, fullQueues } = this.#parts
     const full = fullQueues()
     const checks: readonly (readonly [
       name: string,
       problem: Promise<string | undefined> | string | undefined,
     ])[] = [
       ['app', isClosing() ? 'The app is closing.' : undefined],
-      ...(database ? [['database', this.#database.run()] as const] : []),
-      ['engine', this.#engine.run()],
+      ...(database ? [['database', this.#database.run(() => checkDatabase(database))] as const] : []),
+      ['engine', this.#engine.run(async () => engine.health?.problem())],
       ['queue', full.length > 0 ? `The queue is full: ${full.join(', ')}.` : undefined],
-      ['models', this.#models.run()],
-      ...models.map((name) => [`model ${name}`, this.#checkModel(name)] as const),
+      ['models', this.#models.run((signal) => this.#findServableModel(signal))],
+      ...models.map((name) => [`model ${name}`, this.#checkModelInTime(name)] as const),
     ]
     const results = await Promise.all(
       checks.map(async ([name, pending]): Promise<[string, HealthCheck]> => {
@@ -110,6 +108,13 @@ export class HealthChecks {
     }
   }
 
+  /** Looking for a model has no deadline, such as on a disk that hangs. */
+  async #checkModelInTime(name: string): Promise<string | undefined> {
+    const check = this.#checkModel(name).then((problem) => ({ problem }))
+    const result = await withTimeout(check, limits.deadlineMs)
+    return result ? result.problem : noResult(limits.deadlineMs)
+  }
+
   async #checkModel(name: string): Promise<string | undefined> {
     const { engine, findModel, needsModels } = this.#parts
     const model = await findModel(name).catch((error: unknown) => LlmError.from(error))
@@ -118,17 +123,17 @@ export class HealthChecks {
     if (isWithoutWeights(model)) return `The weights of the model "${model.name}" are missing.`
     const { health } = engine
     if (!health) return undefined
-    const problem = await sharedCheckOf(this.#modelProblems, model.name, limits, (signal) =>
+    const problem = await sharedCheckOf(this.#modelProblems, model.name, limits).run((signal) =>
       health.problemOf(model, signal),
-    ).run()
+    )
     if (problem !== undefined) return problem
     const process = engine.loaded().find((loaded) => loaded.name === model.name)?.processId
     const key = `${model.name} ${process}`
     const probeLimits = { deadlineMs: limits.deadlineMs, keptMs: probeKeptMs }
-    return sharedCheckOf(this.#probes, key, probeLimits, async (signal) => {
+    return sharedCheckOf(this.#probes, key, probeLimits).run(async (signal) => {
       await health.probe(model, signal)
       return undefined
-    }).run()
+    })
   }
 }
 
@@ -138,10 +143,9 @@ const isWithoutWeights = ({ path, isIncomplete, details }: Model): boolean =>
 function sharedCheckOf(
   checks: Map<string, SharedCheck>,
   key: string,
-  options: typeof limits,
-  check: Check,
+  options: SharedCheckOptions,
 ): SharedCheck {
-  const shared = checks.get(key) ?? new SharedCheck(check, options)
+  const shared = checks.get(key) ?? new SharedCheck(options)
   const [oldest] = checks.keys()
   if (!checks.has(key) && checks.size >= maxProbes && oldest !== undefined) checks.delete(oldest)
   checks.set(key, shared)
@@ -149,6 +153,6 @@ function sharedCheckOf(
 }
 
 /** Resolves if the database can be written: a read would not notice an SQLite file that another program has locked. */
-async function checkDatabase(database: Database | undefined): Promise<undefined> {
-  await database?.transaction(({ query }) => query('SELECT 1'))
+async function checkDatabase(database: Database): Promise<undefined> {
+  await database.transaction(({ query }) => query('SELECT 1'))
 }

@@ -17,32 +17,34 @@ interface Result {
 }
 
 export class SharedCheck {
-  readonly #check: Check
   readonly #options: SharedCheckOptions
   #running: Promise<Result> | undefined
   #last: Result | undefined
 
-  constructor(check: Check, options: SharedCheckOptions) {
-    this.#check = check
+  constructor(options: SharedCheckOptions) {
     this.#options = options
   }
 
-  /** Resolves with the problem, or with undefined. A check that exceeds the deadline is a problem, and runs on alone. */
-  async run(): Promise<string | undefined> {
+  /**
+   * Resolves with the problem, or with undefined. A check that exceeds the deadline is a problem, and runs on alone.
+   *
+   * @param check runs if none is running and there is no recent result
+   */
+  async run(check: Check): Promise<string | undefined> {
     const { deadlineMs, keptMs } = this.#options
     if (this.#last && performance.now() - this.#last.at < keptMs) return this.#last.problem
-    this.#running ??= this.#start().finally(() => {
+    this.#running ??= this.#start(check).finally(() => {
       this.#running = undefined
     })
     const result = await withTimeout(this.#running, deadlineMs)
-    return result ? result.problem : `No result within ${deadlineMs / 1_000} s.`
+    return result ? result.problem : noResult(deadlineMs)
   }
 
-  async #start(): Promise<Result> {
+  async #start(check: Check): Promise<Result> {
     let problem: string | undefined
     try {
       // Earlier than the deadline, so that the check can still say what it waited for.
-      problem = await this.#check(AbortSignal.timeout(0.9 * this.#options.deadlineMs))
+      problem = await check(AbortSignal.timeout(0.9 * this.#options.deadlineMs))
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error)
     }
@@ -50,3 +52,6 @@ export class SharedCheck {
     return this.#last
   }
 }
+
+/** The problem of a check that exceeds its deadline. */
+export const noResult = (deadlineMs: number): string => `No result within ${deadlineMs / 1_000} s.`

@@ -1,6 +1,6 @@
 /** Health routes for load balancers and orchestrators. They need no authentication, and say no more than `ok`. */
 import { type Access, AuthenticateError } from '../../accounts/auth/access.ts'
-import { LlmError, statusOf } from '../../errors.ts'
+import { LlmError } from '../../errors.ts'
 import type { Health } from '../../health/health-checks.ts'
 import { isDirectLoopback, isLocalHost } from '../../http/guard.ts'
 import type { HttpRequest, HttpResponse } from '../../http/message.ts'
@@ -12,6 +12,7 @@ import { checkKeys, checkStrings } from '../../options/check.ts'
 import { authorizeOperator } from '../authorize-operator.ts'
 import { checkLlm, checkMount } from '../check-mount.ts'
 import type { Dialect } from '../dialect.ts'
+import { renderError } from '../operator-route.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 
 export interface HealthRouteOptions {
@@ -65,7 +66,9 @@ function createRoutes(publicModels: readonly string[]): readonly Route<Llm>[] {
       } catch (cause) {
         // It belongs to the error handler of the app.
         if (cause instanceof AuthenticateError) throw cause.cause
-        return withoutCaching(renderError(LlmError.from(cause)))
+        const error = LlmError.from(cause)
+        llm[internals].report(error)
+        return renderError(error)
       }
     },
   })
@@ -100,9 +103,6 @@ const isFromThisMachine = (request: HttpRequest): boolean =>
 const statusCodes = { ok: 200, unavailable: 503 } as const
 
 const renderStatus = (status: Health['status']): HttpResponse => text(status, statusCodes[status])
-
-const renderError = ({ code, message }: LlmError): HttpResponse =>
-  json({ error: { code, message } }, statusOf(code))
 
 const withoutCaching = ({ headers, ...response }: HttpResponse): HttpResponse => ({
   ...response,

@@ -13,11 +13,11 @@ const { signal } = new AbortController()
 function healthOf(lastTokenAt: number, runtimeDir = new RuntimeDir(undefined)) {
   const decoded: object[] = []
   const process = {
-    ...{ footprint: {}, lastTokenAt, hasEnded: false },
+    ...{ footprint: { task: 'generate' }, lastTokenAt, hasEnded: false },
     generate: async (request: object) => void decoded.push(request),
   }
   const loaded = { get: () => ({ process }) } as unknown as LoadedModels
-  const settings = { runtimeDir, isPooling: async () => false } as unknown as LocalModelSettings
+  const settings = { runtimeDir } as unknown as LocalModelSettings
   return { health: new LocalHealth(loaded, settings, () => false), decoded }
 }
 

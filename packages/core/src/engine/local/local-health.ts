@@ -6,7 +6,7 @@ import type { Model } from '../../models/model.ts'
 import { raceAbort } from '../../util/abort.ts'
 import type { EngineHealth } from '../engine-health.ts'
 import { weightsKeyOf } from './identity.ts'
-import { parseEmbedRequest, parseGenerateRequest } from './ipc/parse-request.ts'
+import { parseEmbedRequest, parseGenerateRequest, parseRerankRequest } from './ipc/parse-request.ts'
 import {
   chooseModelSettings,
   type LocalModelSettings,
@@ -74,7 +74,7 @@ export class LocalHealth implements EngineHealth {
     const process = this.#processOf(model)
     if (!process || performance.now() - process.lastTokenAt < provenMs) return
     try {
-      await this.#decodeToken(process, model, signal)
+      await this.#evaluate(process, model, signal)
       signal.throwIfAborted()
     } catch (error) {
       // A model that the app has released meanwhile needs no proof.
@@ -84,16 +84,20 @@ export class LocalHealth implements EngineHealth {
   }
 
   /** Uses the process directly: a call of the engine would extend the keep-alive. */
-  async #decodeToken(process: ProcessClient, model: Model, signal: AbortSignal): Promise<void> {
+  async #evaluate(process: ProcessClient, model: Model, signal: AbortSignal): Promise<void> {
     const call = { signal, tenant: scopeTenant(probeTenant) }
-    if (await this.#settings.isPooling(model)) {
-      const request = parseEmbedRequest({ model: model.name, inputs: ['Hi'] })
-      await process.request('embed', request, call, () => {})
-      return
+    const { name } = model
+    const task = process.footprint?.task
+    if (task === 'embed')
+      await process.request('embed', parseEmbedRequest({ model: name, inputs: ['Hi'] }), call, () => {})
+    else if (task === 'rerank') {
+      const request = parseRerankRequest({ model: name, query: 'Hi', documents: ['Hi'] })
+      await process.request('rerank', request, call, () => {})
+    } else if (task === 'generate') {
+      const input = { kind: 'text', prompt: ['Hi'], template: false }
+      const request = parseGenerateRequest({ model: name, input, maxTokens: 1 })
+      await process.generate(request, call, () => {})
     }
-    const input = { kind: 'text', prompt: ['Hi'], template: false }
-    const request = parseGenerateRequest({ model: model.name, input, maxTokens: 1 })
-    await process.generate(request, call, () => {})
   }
 
   /** The ready process of a model. */

@@ -22,7 +22,18 @@ test.each([[{ type: 'cancel' }], [{ type: 'cancel', id: '1' }], [{ type: 'exit' 
 )
 
 test.each([
-  [{ type: 'loaded', contextSize: 4096, sizeBytes: 1, gpuBytes: 0, gpuLayers: 0, notes: [], stepMs: 90 }],
+  [
+    {
+      type: 'loaded',
+      contextSize: 4096,
+      sizeBytes: 1,
+      gpuBytes: 0,
+      gpuLayers: 0,
+      notes: [],
+      stepMs: 90,
+      task: 'generate',
+    },
+  ],
   [{ type: 'failed', error: { code: 'upstream', message: 'No.', details: {} } }],
   [
     {
@@ -85,6 +96,7 @@ test.each([
       gpuLayers: 0,
       notes: [],
       stepMs: 90,
+      task: 'generate',
     },
   ],
   [{ type: 'result', id: 1, value: null }],

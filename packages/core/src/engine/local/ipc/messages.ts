@@ -82,6 +82,10 @@ const CallResult = z.union([
 ])
 export type CallResult = z.output<typeof CallResult>
 
+/** `unsupported`: an encoder with neither pooling for embeddings nor a ranking head. */
+const ModelTask = z.enum(['generate', 'embed', 'rerank', 'unsupported'])
+export type ModelTask = z.output<typeof ModelTask>
+
 const Footprint = z.object({
   contextSize: z.int(),
   /** Memory for weights and context, in bytes. */
@@ -94,6 +98,7 @@ const Footprint = z.object({
   notes: z.array(z.string()).readonly(),
   /** Estimated duration of the longest decode or prefill step, in milliseconds. */
   stepMs: z.number().min(0),
+  task: ModelTask,
 })
 export type Footprint = z.output<typeof Footprint>
 

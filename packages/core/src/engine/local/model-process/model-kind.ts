@@ -1,7 +1,6 @@
 import type { GgufInsights } from 'node-llama-cpp'
 
-/** Task of a model. `unsupported`: an encoder with neither pooling for embeddings nor a ranking head. */
-export type ModelTask = 'generate' | 'embed' | 'rerank' | 'unsupported'
+import type { ModelTask } from '../ipc/messages.ts'
 
 /** llama.cpp's pooling types for embeddings: mean, first token, last token. */
 const vectorPoolingTypes: readonly unknown[] = [1, 2, 3]

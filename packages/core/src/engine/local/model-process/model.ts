@@ -1,6 +1,7 @@
 /** A loaded model, as code outside of `llama/` uses it. `llama/` implements it with node-llama-cpp. */
 import type { Token } from 'node-llama-cpp'
 import type { ChatTemplate } from '../../../template/jinja.ts'
+import type { ModelTask } from '../ipc/messages.ts'
 import type { CompiledGrammar } from './decoding/decoder.ts'
 import type { PoolingContexts } from './pooling.ts'
 import type { Runner } from './runner.ts'
@@ -63,6 +64,7 @@ interface TokenizeOptions {
 
 /** Part of a loaded model that differs between generative and pooling models. */
 export interface ModelBackend {
+  readonly task: ModelTask
   /** Maximum number of sequences or texts that are evaluated at a time. */
   readonly parallel: number
   /** Estimated duration of the longest decode or prefill step, in ms. */

@@ -1,7 +1,7 @@
 /** Embedding and reranking, as code outside of `llama/` uses them. */
 import type { Token } from 'node-llama-cpp'
+import type { ModelTask } from '../ipc/messages.ts'
 import type { ContextPool } from './llama/context-pool.ts'
-import type { ModelTask } from './model-kind.ts'
 
 /** Embeds one text, or ranks a document for a query. A rank is one number from 0 to 1. */
 export type EvaluateTexts = (...texts: readonly (readonly Token[])[]) => Promise<ArrayLike<number>>

@@ -87,8 +87,8 @@ export class ProcessHost implements ConnectionHost {
     clearTimeout(this.#exitTimer)
     if (this.#isWaitingForMemory) client.send({ type: 'waiting' })
     this.model.then(
-      ({ contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes }) =>
-        client.send({ type: 'loaded', contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes }),
+      ({ contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes, task }) =>
+        client.send({ type: 'loaded', contextSize, sizeBytes, gpuBytes, gpuLayers, stepMs, notes, task }),
       (error: unknown) => client.send({ type: 'failed', error: toWireError(error) }),
     )
   }

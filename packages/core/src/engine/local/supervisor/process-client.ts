@@ -331,6 +331,9 @@ export class ProcessClient {
         for (const { id, event } of message.events) this.#calls.get(id)?.push(event)
         break
       case 'result':
+        // A vector or a score. Other results need only the tokenizer.
+        if (typeof message.value === 'object' && 'vector' in message.value)
+          this.#lastTokenAt = performance.now()
         this.#calls.get(message.id)?.result(message.value)
         break
       case 'done':

@@ -38,7 +38,8 @@ export async function openGenerativeModel(
   warn: (message: string) => void,
 ): Promise<ModelBackend> {
   const context = await createContext(library, model, plan, config)
-  const common = { compileGrammar: createGrammarCompiler(library, llama, model, turns), pooling: undefined }
+  const compileGrammar = createGrammarCompiler(library, llama, model, turns)
+  const common = { task: 'generate', compileGrammar, pooling: undefined } as const
   const decoder = open(llama, model, context, plan)
   if (!decoder)
     return {

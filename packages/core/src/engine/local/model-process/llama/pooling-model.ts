@@ -1,8 +1,8 @@
 import type { LlamaModel } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
+import type { ModelTask } from '../../ipc/messages.ts'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
 import type { ModelBackend } from '../model.ts'
-import type { ModelTask } from '../model-kind.ts'
 import { defaultStepMs } from '../resources/calibrate.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
 import { nothingCached } from '../runner.ts'
@@ -19,6 +19,7 @@ export async function openPoolingModel(
   const pooling =
     kind === 'unsupported' ? undefined : await openPoolingContexts(model, kind, contextSize, parallel)
   return {
+    task: kind,
     parallel,
     stepMs: pooling?.stepMs ?? defaultStepMs,
     runner: {
