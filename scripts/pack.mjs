@@ -35,6 +35,7 @@ const sharedModules = [
   'models/registry/(guarded-fetch|proxy)',
   'options.*',
   'storage/(migrations|open)',
+  'util/with-timeout',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)
 

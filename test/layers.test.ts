@@ -60,7 +60,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['diagnostics', 'errors', 'engine', 'accounts', 'limits', 'models', 'util'],
     types: ['batches', 'logger', 'response-store'],
   },
-  metrics: { values: ['diagnostics', 'llm'], types: ['engine'] },
+  metrics: { values: ['diagnostics', 'llm', 'util'], types: ['engine'] },
   health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
   llm: {
     types: [

@@ -1,4 +1,5 @@
 /** `GET /metrics` in each mount: who may read it, and what it has. */
+import { channel } from 'node:diagnostics_channel'
 import type { RequestListener } from 'node:http'
 import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
@@ -106,4 +107,15 @@ test('responses count by API, route and status, also those without a call', asyn
 
 test('an option that is no registry throws a TypeError', () => {
   expect(() => metricsRoutes({ registry: {} as Registry })).toThrow(TypeError)
+})
+
+test('the routes listen to the events of an app only until it closes', async () => {
+  const llm = await open()
+  const { url } = await listen(toNodeHandler(metricsRoutes(), llm))
+  await (await fetch(`${url}/metrics`)).text()
+  const { hasSubscribers: before } = channel('modelmount:model:crash')
+
+  await llm.close()
+
+  expect([before, channel('modelmount:model:crash').hasSubscribers]).toEqual([true, false])
 })

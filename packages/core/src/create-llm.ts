@@ -84,6 +84,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     () => engine.loaded(),
     () => queue?.waiting() ?? [],
   )
+  const onClose = new Set<() => void>()
   const closeParts = async (reason?: LlmError): Promise<void> => {
     const watching = tenants.close()
     // Before the pipeline, so that running items are given back, and are no results.
@@ -95,6 +96,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await models.close()
     await watching
     liveCalls.close()
+    for (const callback of onClose) callback()
     await keys.close()
     await metering.close()
     await database?.close()
@@ -151,6 +153,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       queues: () => queue?.waiting() ?? [],
+      hasBatches: () => batches.isOpen,
+      onClose: (callback) => void onClose.add(callback),
       report,
       clientOf: (caller, request) => new CallerClient(parts, { caller, ...request, isRequest: true }),
     },

@@ -103,6 +103,10 @@ export interface LlmInternals {
   readonly stallLimits: StallLimits
   /** Returns the calls that wait for each model in the queues of the app. */
   queues(): readonly QueuedCalls[]
+  /** Whether the batches of the app are open: their database exists. */
+  hasBatches(): boolean
+  /** Runs the callback when the app closes. */
+  onClose(callback: () => void): void
   /** The calls that run now. */
   readonly liveCalls: LiveCalls
   /**

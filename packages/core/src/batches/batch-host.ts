@@ -37,6 +37,11 @@ export class BatchHost implements TenantData {
     } else if (existsSync(path)) await this.#open().catch(onError)
   }
 
+  /** Whether the database of batches is open, or being opened. */
+  get isOpen(): boolean {
+    return this.#opened !== undefined
+  }
+
   clientFor(caller: Caller | undefined): BatchActions {
     return createBatchClient(() => this.#open(), caller)
   }

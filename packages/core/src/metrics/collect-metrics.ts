@@ -98,7 +98,8 @@ function countCall(instruments: Instruments, event: CallEnded | CallFailed, mode
   instruments.count('modelmount_decode_tokens_total', { model }, generated)
   instruments.count('modelmount_prompt_cache_hit_tokens_total', { model }, usage.reusedTokens)
   instruments.count('modelmount_prompt_cache_write_tokens_total', { model }, written)
-  if (firstTokenMs === undefined || usage.outputTokens < 2) return
+  // Several answers of one call are generated at the same time.
+  if (firstTokenMs === undefined || usage.outputTokens < 2 || event.finishReasons.length > 1) return
   const secondsPerToken = (durationMs - firstTokenMs) / 1_000 / (usage.outputTokens - 1)
   instruments.observe('modelmount_time_per_output_token_seconds', { model }, secondsPerToken)
 }

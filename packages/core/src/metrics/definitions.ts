@@ -22,7 +22,7 @@ export const metrics = {
   },
   modelmount_calls_total: {
     type: 'counter',
-    help: 'Calls of models that are over, by their outcome: ended, aborted or failed, and the finish reason or error code.',
+    help: 'Calls that are over, by their outcome: ended, aborted or failed, and the finish reason or error code. Those of the admin API and of files have no model.',
     labels: ['route', 'kind', 'model', 'status', 'reason'],
   },
   modelmount_calls_active: {
@@ -55,7 +55,7 @@ export const metrics = {
   },
   modelmount_time_per_output_token_seconds: {
     type: 'histogram',
-    help: 'Average time per output token after the first one, of each call with at least two.',
+    help: 'Average time per output token after the first one, of each call with one answer of at least two.',
     labels: ['model'],
     buckets: tokenTimes,
   },

@@ -2,6 +2,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { LoadedModel } from '../engine/engine.ts'
 import { internals, type Llm } from '../llm.ts'
+import { withTimeout } from '../util/with-timeout.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { Instruments, Values } from './instruments.ts'
 import type { ModelLabels } from './model-labels.ts'
@@ -55,14 +56,16 @@ const toValues = (
 const toItems = (count: number | undefined): Values<'modelmount_batch_items_queued'> =>
   count === undefined ? [] : [[{}, count]]
 
+/** A scrape waits no longer for the database: Prometheus gives up after 10 s by default. In ms. */
+const databaseTimeoutMs = 1_000
+
 /** Undefined in an app without batches, and while the database fails: the other metrics are still served. */
 async function countQueuedItems(llm: Llm): Promise<number | undefined> {
-  try {
-    const { batches } = await llm.batches.list({ limit: 100 })
-    return batches.reduce((sum, { counts }) => sum + counts.processing, 0)
-  } catch {
-    return undefined
-  }
+  // To list batches would create their database.
+  if (!llm[internals].hasBatches()) return undefined
+  const page = llm.batches.list({ limit: 100 }).catch(() => undefined)
+  const { batches } = (await withTimeout(page, databaseTimeoutMs)) ?? {}
+  return batches?.reduce((sum, { counts }) => sum + counts.processing, 0)
 }
 
 const percentiles = [50, 90, 99, 100]

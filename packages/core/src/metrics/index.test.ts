@@ -117,7 +117,9 @@ test('a second Llm in the same registry is an error that names the way out', asy
   const other = await createLlm({ engine: scriptedEngine(''), models: [] })
   llms.push(other)
 
-  expect(() => registerMetrics(other, registry)).toThrow('Registry.merge')
+  expect(() => registerMetrics(other, registry)).toThrow(
+    'in a separate registry, and serve it on another path',
+  )
 })
 
 test('the returned function removes the metrics, and the registry can have them again', async () => {
@@ -130,4 +132,23 @@ test('the returned function removes the metrics, and the registry can have them 
   expect(await registry.metrics()).toBe('\n')
   onTestFinished(registerMetrics(llm, registry))
   expect(registry.getMetricsAsArray()).toHaveLength(Object.keys(metrics).length)
+})
+
+test('usage that an engine reports wrongly does not end the app', async () => {
+  const scripted = scriptedEngine('one')
+  const { llm, read } = await start({
+    engine: {
+      ...scripted,
+      async *generate(request, call) {
+        for await (const event of scripted.generate(request, call))
+          yield event.type === 'end'
+            ? { ...event, usage: { ...event.usage, inputTokens: 2, reusedTokens: 5 } }
+            : event
+      },
+    },
+  })
+
+  await llm.chat('Hello', { model: 'tiny' })
+
+  expect(await read('modelmount_prompt_cache_hit_tokens_total')).toEqual(['{model="tiny:latest"} 2'])
 })

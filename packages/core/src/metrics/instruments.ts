@@ -32,7 +32,7 @@ export class Instruments {
     const names = Object.keys(metrics) as MetricName[]
     if (names.some((name) => registry.getSingleMetric(name)))
       throw new Error(
-        'This registry already has the metrics of an Llm. Register a further Llm in a registry of its own, with `registry.setDefaultLabels({ app: … })`, and serve `Registry.merge([…])`.',
+        'This registry already has the metrics of an Llm. Register a further Llm in a separate registry, and serve it on another path.',
       )
     this.#registry = registry
     for (const name of names) this.#create(name, metrics[name])

@@ -62,7 +62,8 @@ export const sanitizeTokenCount = (tokens: number): number =>
 /** Corrects the usage that an engine reports. All output counts as delivered. */
 export const sanitizeUsage = (usage: TokenUsage): CallUsage => ({
   inputTokens: sanitizeTokenCount(usage.inputTokens),
-  reusedTokens: sanitizeTokenCount(usage.reusedTokens),
+  // No part of the prompt is reused twice.
+  reusedTokens: Math.min(sanitizeTokenCount(usage.reusedTokens), sanitizeTokenCount(usage.inputTokens)),
   cacheReadTokens: sanitizeTokenCount(usage.cacheReadTokens),
   cacheWriteTokens: {
     '5m': sanitizeTokenCount(usage.cacheWriteTokens['5m']),

@@ -1,6 +1,6 @@
 /** `GET /metrics` for Prometheus. */
 import { LlmError } from '../../errors.ts'
-import type { Llm } from '../../llm.ts'
+import { internals, type Llm } from '../../llm.ts'
 import { checkKeys } from '../../options/check.ts'
 import { checkMount } from '../check-mount.ts'
 import type { Dialect } from '../dialect.ts'
@@ -54,7 +54,7 @@ async function openRegistry(llm: Llm): Promise<MetricRegistry> {
   const client = await importClient()
   const { collectMetrics } = await import('../../metrics/collect-metrics.ts')
   const registry = new client.Registry()
-  collectMetrics(llm, registry, client)
+  llm[internals].onClose(collectMetrics(llm, registry, client))
   return registry
 }
 
