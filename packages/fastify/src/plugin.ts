@@ -47,40 +47,39 @@ interface RegisterOptions {
  * Adds the routes of an `Llm` to an app: `app.register(llmPlugin, { llm, prefix: '/llm' })`. Hooks of the app run for
  * the routes. Its body parsers and its `bodyLimit` do not apply to them.
  */
-export const llmPlugin = async (app: FastifyInstance, options: LlmPluginOptions): Promise<void> => {
-  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as LlmPluginOptions &
-    RegisterOptions
-  addRoutes(app, llm, prepareMount(llm, mountOptions))
-}
+export const llmPlugin = (app: FastifyInstance, options: LlmPluginOptions): Promise<void> =>
+  addMount(app, options, prepareMount)
 
 /**
  * Adds the admin API, for callers with the scope `admin`. Register it with a separate prefix:
  * `app.register(adminPlugin, { llm, prefix: '/admin' })`.
  */
-export const adminPlugin = async (app: FastifyInstance, options: AdminPluginOptions): Promise<void> => {
-  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as AdminPluginOptions &
-    RegisterOptions
-  addRoutes(app, llm, prepareAdminMount(llm, mountOptions))
-}
+export const adminPlugin = (app: FastifyInstance, options: AdminPluginOptions): Promise<void> =>
+  addMount(app, options, prepareAdminMount)
 
 /**
  * Adds `/livez`, `/readyz` and `/startupz`, which load balancers and orchestrators call without authentication:
  * `app.register(healthPlugin, { llm })`.
  */
-export const healthPlugin = async (app: FastifyInstance, options: HealthPluginOptions): Promise<void> => {
-  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as HealthPluginOptions &
-    RegisterOptions
-  addRoutes(app, llm, prepareHealthMount(llm, mountOptions))
-}
+export const healthPlugin = (app: FastifyInstance, options: HealthPluginOptions): Promise<void> =>
+  addMount(app, options, prepareHealthMount)
 
 /**
  * Adds `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with `auth: 'anonymous'` for direct
  * calls from this machine: `app.register(metricsPlugin, { llm })`. Needs the package `prom-client`.
  */
-export const metricsPlugin = async (app: FastifyInstance, options: MetricsPluginOptions): Promise<void> => {
-  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as MetricsPluginOptions &
-    RegisterOptions
-  addRoutes(app, llm, prepareMetricsMount(llm, mountOptions))
+export const metricsPlugin = (app: FastifyInstance, options: MetricsPluginOptions): Promise<void> =>
+  addMount(app, options, prepareMetricsMount)
+
+/** @param prepare gets the options without those of Fastify */
+async function addMount<Options extends object>(
+  app: FastifyInstance,
+  options: Options & { readonly llm: Llm },
+  prepare: (llm: Llm, options: Omit<Options, 'llm' | keyof RegisterOptions>) => Mount<FastifyRequest>,
+): Promise<void> {
+  const { llm, prefix, logLevel, logSerializers, ...mountOptions } = options as Options &
+    RegisterOptions & { readonly llm: Llm }
+  addRoutes(app, llm, prepare(llm, mountOptions))
 }
 
 function addRoutes(
