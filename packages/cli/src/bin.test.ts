@@ -311,6 +311,16 @@ test.each([
   expect(stderr).toContain(expected)
 })
 
+test('a server whose port for metrics is in use does not start, and the error names the flag', async () => {
+  const other = run(['serve', '--port', '0'])
+  const { port } = new URL(await other.address)
+
+  const { code, stderr } = await run(['serve', '--port', '0', '--metrics-port', port]).exit
+
+  expect(code).toBe(1)
+  expect(stderr).toContain(`choose another port: --metrics-port ${Number(port) + 1}`)
+})
+
 test('the error for a port in use is one line that names its program and another port', async () => {
   const first = run(['serve', '--port', '0'])
   const port = Number(new URL(await first.address).port)

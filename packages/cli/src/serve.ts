@@ -28,7 +28,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     nameFlags(error, options.config, isFromFile(files, options)),
   )
   const open = isOpen(options, files)
-  const app = express().disable('x-powered-by').use(healthRouter(llm))
+  const app = express().disable('x-powered-by')
+  app.use(healthRouter(llm, { ...(open && { authenticate: findOperator }) }))
   // Also without the admin API, which needs a database.
   app.get('/admin/activity', activityHandler(llm, open))
   if (admin) app.use('/admin', adminRouter(llm))
@@ -40,17 +41,22 @@ export async function serve(options: ServeOptions): Promise<void> {
       ...(open && { authenticate: callerAt }),
     }),
   )
-  const server = await listen(app, host, port)
-  const servers = [server]
+  const servers: Server[] = []
+  try {
+    servers.push(await listen(app, host, port))
+    if (metricsPort !== undefined && metrics)
+      servers.push(await listen(metrics.localApp, '127.0.0.1', metricsPort, '--metrics-port'))
+  } catch (error) {
+    // Not half of the server: it would run on without metrics.
+    for (const server of servers) server.close()
+    await llm.close()
+    throw error
+  }
+  const [address, metricsAddress] = servers.map((server) => server.address() as AddressInfo)
   rereadAtHangup(llm, options, files)
 
-  const { port: bound } = server.address() as AddressInfo
-  print(`Listening on ${urlOf(host, bound)}`)
-  if (metricsPort !== undefined && metrics) {
-    const metricsServer = await listen(metrics.localApp, '127.0.0.1', metricsPort)
-    servers.push(metricsServer)
-    print(`Metrics on ${urlOf('127.0.0.1', (metricsServer.address() as AddressInfo).port)}/metrics`)
-  }
+  print(`Listening on ${urlOf(host, address?.port ?? port)}`)
+  if (metricsAddress) print(`Metrics on ${urlOf('127.0.0.1', metricsAddress.port)}/metrics`)
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
   closeAtSignals(servers, llm, drain * 1_000)
   await warnWithoutModels(llm, models)
@@ -91,7 +97,12 @@ export const callerAt = ({ ip }: Pick<express.Request, 'ip'>): Caller => ({
  * pauses of a body instead. An idle connection stays open for longer than the 60 s for which most balancers use
  * it again.
  */
-export async function listen(app: RequestListener, host: string, port: number): Promise<Server> {
+export async function listen(
+  app: RequestListener,
+  host: string,
+  port: number,
+  flag = '--port',
+): Promise<Server> {
   const server = createServer(
     { requestTimeout: 0, keepAliveTimeout: 65_000, headersTimeout: 66_000 },
     app,
@@ -103,7 +114,7 @@ export async function listen(app: RequestListener, host: string, port: number): 
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
     const occupant = await occupantOf(urlOf(host, port))
     return fail(
-      `Port ${port} on ${host} is in use by ${occupant}. Stop it, or choose another port: --port ${port < 65_535 ? port + 1 : port - 1}`,
+      `Port ${port} on ${host} is in use by ${occupant}. Stop it, or choose another port: ${flag} ${port < 65_535 ? port + 1 : port - 1}`,
     )
   }
 }

@@ -72,8 +72,8 @@ export class Server {
     )
   }
 
-  async get<Answer>(path: string): Promise<Answer> {
-    return (await (await this.send('GET', path)).json()) as Answer
+  async get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
+    return (await (await this.send('GET', path, { ...(signal && { signal }) })).json()) as Answer
   }
 
   async post<Answer>(path: string, body: object): Promise<Answer> {

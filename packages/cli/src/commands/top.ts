@@ -23,15 +23,16 @@ export const top = new Command('top')
 top.action(({ json, interval, ...options }: TopOptions) =>
   withRunningServer(options, async (server) => {
     if (json) return void print(asJson(await readActivity(server)))
-    const readPage = async (): Promise<string> => renderPage(server.url, await readActivity(server))
+    const readPage = async (signal?: AbortSignal): Promise<string> =>
+      renderPage(server.url, await readActivity(server, signal))
     if (process.stdout.isTTY) return redraw(readPage, interval * 1_000)
     print(await readPage())
   }),
 )
 
-async function readActivity(server: Server): Promise<ServedActivity> {
+async function readActivity(server: Server, signal?: AbortSignal): Promise<ServedActivity> {
   try {
-    return await server.get<ServedActivity>('/admin/activity')
+    return await server.get<ServedActivity>('/admin/activity', signal)
   } catch (error) {
     if (!(error instanceof ServerError) || error.status !== 404) throw error
     throw new Error(

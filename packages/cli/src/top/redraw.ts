@@ -4,8 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** Escape sequences of ANSI terminals. The other screen leaves what was printed before. */
 const ansi = { enter: '\x1b[?1049h\x1b[?25l', leave: '\x1b[?25h\x1b[?1049l', home: '\x1b[H', rest: '\x1b[J' }
 
-/** @param read returns the page. Its errors end the loop */
-export async function redraw(read: () => Promise<string>, intervalMs: number): Promise<void> {
+/** @param read returns the page. Its errors end the loop. Its signal aborts when the user ends it */
+export async function redraw(
+  read: (signal: AbortSignal) => Promise<string>,
+  intervalMs: number,
+): Promise<void> {
   const ended = new AbortController()
   const end = (): void => ended.abort()
   const onKey = (key: Buffer): void => {
@@ -18,9 +21,12 @@ export async function redraw(read: () => Promise<string>, intervalMs: number): P
   stdout.write(ansi.enter)
   try {
     while (!ended.signal.aborted) {
-      stdout.write(toFrame(await read(), stdout.columns || 80, stdout.rows || 24))
+      stdout.write(toFrame(await read(ended.signal), stdout.columns || 80, stdout.rows || 24))
       await delay(intervalMs, undefined, { signal: ended.signal }).catch(() => {})
     }
+  } catch (error) {
+    // A server that hangs must not keep the page open.
+    if (!ended.signal.aborted) throw error
   } finally {
     stdout.write(ansi.leave)
     if (stdin.isTTY) stdin.setRawMode(false).off('data', onKey).pause()
