@@ -9,7 +9,7 @@ import { findOperator, isLocalCall } from './operators.ts'
 export interface ServedMetrics {
   /** For the port of the models: for keys with the scope `admin:read`, or direct calls from this machine. */
   readonly router: Router
-  /** For a port of its own, which needs no key: only direct calls from this machine get an answer. */
+  /** For a separate port, which needs no key: only direct calls from this machine get an answer. */
   readonly localApp: Express
 }
 

@@ -59,7 +59,7 @@ export class HealthChecks {
   readonly #database = new SharedCheck(limits)
   readonly #engine = new SharedCheck(limits)
   readonly #models = new SharedCheck(limits)
-  /** By the name of the model and its process, so that a new process needs a proof of its own. */
+  /** By the name of the model and its process, because each process must prove that it decodes. */
   readonly #probes = new Map<string, SharedCheck>()
   readonly #modelProblems = new Map<string, SharedCheck>()
 
