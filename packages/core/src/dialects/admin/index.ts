@@ -4,6 +4,8 @@
  */
 
 import { parseSettings } from '../../accounts/keys/schema.ts'
+import { invalidRequest, type LlmError } from '../../errors.ts'
+import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { internals } from '../../llm.ts'
 import { checkAdmin, checkMount } from '../check-mount.ts'
@@ -11,7 +13,8 @@ import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { createOpenApiDocument } from './openapi.ts'
-import { type AdminRoute, adminRouteTable, scopeOf } from './routes.ts'
+import { type AdminRoute, scopeOf } from './route.ts'
+import { adminRouteTable } from './routes/index.ts'
 
 export const createAdminTable = (): DialectTable => ({
   ...createDialectTable([admin]),
@@ -23,17 +26,20 @@ export const createAdminTable = (): DialectTable => ({
 })
 
 const toHandler =
-  ({ body, isBodyOptional = false, status, handle }: AdminRoute): Handler =>
-  async ({ request, caller }, llm) => {
+  ({ body, isBodyOptional = false, needsDatabase = true, response, status, handle }: AdminRoute): Handler =>
+  async ({ request, caller, onError }, llm) => {
+    if (needsDatabase && !llm.keys.hasDatabase) throw databaseRequired()
     const result = await handle({
-      llm,
-      caller,
+      ...{ llm, caller, request, onError },
       id: request.params.id ?? '',
       query: (name) => request.query(name),
       body: body && parseSettings(body, await request.json(isBodyOptional ? {} : undefined)),
     })
-    return json(result, status)
+    return typeof response === 'string' ? (result as HttpResponse) : json(result, status)
   }
+
+const databaseRequired = (): LlmError =>
+  invalidRequest('This route needs a database: the option `database` of createLlm().')
 
 /**
  * Counts admin requests apart from inference requests, so that callers can manage keys even after they have

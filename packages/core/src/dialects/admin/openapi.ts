@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document of the admin API. */
 import { z } from 'zod'
-import { type AdminRoute, scopeOf } from './routes.ts'
+import { type AdminRoute, scopeOf } from './route.ts'
 
 export function createOpenApiDocument(routes: readonly AdminRoute[]): object {
   const paths: Record<string, Record<string, object>> = {}
@@ -48,7 +48,7 @@ function toOperation(route: AdminRoute): object {
     parameters: [...pathParameters, ...queryParameters],
     ...(body && { requestBody: { content: toJsonContent(toJsonSchema(body)), required: !isBodyOptional } }),
     responses: {
-      [status]: { description: 'Success.', content: toJsonContent(toJsonSchema(response)) },
+      [status]: { description: 'Success.', content: toContent(response) },
       ...Object.fromEntries(
         errorStatusesOf(route).map((errorStatus) => [
           errorStatus,
@@ -104,6 +104,11 @@ const ErrorBody = z.object({
     param: z.string().optional().describe('The invalid field.'),
   }),
 })
+
+const toContent = (response: AdminRoute['response']): object =>
+  typeof response === 'string'
+    ? { [response]: { schema: { type: 'string' } } }
+    : toJsonContent(toJsonSchema(response))
 
 const toJsonContent = (schema: object): object => ({ 'application/json': { schema } })
 

@@ -1,0 +1,15 @@
+/** All routes of the admin API. The OpenAPI document is created from this table. */
+import type { AdminRoute } from '../route.ts'
+import { activityRoutes } from './activity.ts'
+import { keyRoutes } from './keys.ts'
+import { limitRequestRoutes } from './limit-requests.ts'
+import { tenantRoutes } from './tenants.ts'
+import { usageRoutes } from './usage.ts'
+
+export const adminRouteTable: readonly AdminRoute[] = [
+  ...keyRoutes,
+  ...limitRequestRoutes,
+  ...tenantRoutes,
+  ...usageRoutes,
+  ...activityRoutes,
+]

@@ -1,0 +1,52 @@
+/** Routes of requests for higher limits. */
+import { LimitRequestInput, parseSettings } from '../../../accounts/keys/schema.ts'
+import type * as settings from '../../../accounts/keys/settings.ts'
+import { type AdminRoute, parsePage, toPage } from '../route.ts'
+import { LimitRequest } from '../schema/keys.ts'
+import { After, Limit, pageOf } from '../schema/lists.ts'
+
+export const limitRequestRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/limit-requests',
+    name: 'listLimitRequests',
+    summary: 'List limit requests, oldest first.',
+    query: { status: LimitRequest.shape.status, limit: Limit, after: After },
+    response: pageOf(LimitRequest),
+    handle: async ({ llm, query }) => {
+      const status = parseSettings(LimitRequest.shape.status.optional(), query('status'))
+      const page = parsePage(query)
+      return toPage(await llm.keys.requests.list({ status, ...page }), page, ({ id }) => id)
+    },
+  },
+  {
+    method: 'POST',
+    path: '/limit-requests',
+    name: 'createLimitRequest',
+    summary: 'Request higher limits for the key of the call.',
+    scope: 'inference',
+    body: LimitRequestInput,
+    canConflict: true,
+    response: LimitRequest,
+    status: 201,
+    handle: ({ llm, caller, body }) => llm.keys.requests.create(caller, body as settings.LimitRequestInput),
+  },
+  {
+    method: 'POST',
+    path: '/limit-requests/:id/approve',
+    name: 'approveLimitRequest',
+    summary: 'Approve a limit request: the key gets the requested limits.',
+    canConflict: true,
+    response: LimitRequest,
+    handle: ({ llm, id }) => llm.keys.requests.approve(id),
+  },
+  {
+    method: 'POST',
+    path: '/limit-requests/:id/refuse',
+    name: 'refuseLimitRequest',
+    summary: 'Refuse a limit request: the limits of the key do not change.',
+    canConflict: true,
+    response: LimitRequest,
+    handle: ({ llm, id }) => llm.keys.requests.refuse(id),
+  },
+]

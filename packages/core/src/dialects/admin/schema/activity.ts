@@ -1,0 +1,59 @@
+/** Schemas of what the app does now. */
+import { z } from 'zod'
+import { count, timestamp } from './lists.ts'
+
+const amount = z.number().min(0)
+
+const CallNow = z.strictObject({
+  id: z.string().describe('As in the usage of the call.'),
+  kind: z.string().describe('generate, embed, rerank, count, render, tokenize, detokenize, load or unload.'),
+  dialect: z.string().optional().describe('API of the call. Absent for calls of the app.'),
+  route: z.string().optional(),
+  requestId: z.string().optional(),
+  model: z.string(),
+  isKnownModel: z.boolean(),
+  alias: z.string().optional(),
+  caller: z.string().optional().describe('Absent for the app itself.'),
+  key: z.string().optional().describe('Id of the key of the caller.'),
+  tenant: z.string(),
+  isBackground: z.boolean(),
+  isBatchItem: z.boolean(),
+  phase: z.enum(['queued', 'loading', 'prompt', 'decoding']).describe('What the call waits for.'),
+  startedAt: timestamp,
+  ageMs: amount,
+  inputTokens: count.describe('0 while unknown.'),
+  reusedTokens: count,
+  outputTokens: count.describe('Generated so far.'),
+  tokensPerSecond: amount.describe('Output since the first token.'),
+})
+
+const ModelNow = z.strictObject({
+  name: z.string(),
+  digest: z.string().optional(),
+  state: z.enum(['loading', 'ready']),
+  processId: z.int().optional(),
+  contextSize: count,
+  sizeBytes: count.describe('0 while unknown.'),
+  gpuBytes: count.describe('Part of sizeBytes on a graphics card.'),
+  gpuLayers: count.optional(),
+  notes: z.array(z.string()).optional().describe('Settings that could not be met.'),
+  expiresAt: z.union([timestamp, z.literal('never')]),
+  activity: z
+    .strictObject({
+      activeSequences: count,
+      waitingSequences: count,
+      memoryBytes: count.describe('Resident memory of the model process.'),
+      cachedStates: count,
+      cachedStateBytes: count,
+      reportedAt: timestamp,
+    })
+    .optional()
+    .describe('As the model process has reported it last.'),
+})
+
+export const ActivityNow = z.strictObject({
+  calls: z.array(CallNow).describe('The oldest ones, at most 1,000.'),
+  callCount: count.describe('Number of all calls.'),
+  queues: z.array(z.strictObject({ model: z.string(), waiting: count })),
+  models: z.array(ModelNow),
+})

@@ -1,0 +1,23 @@
+/** Schemas of usage and cost. */
+import { z } from 'zod'
+import { count, nanoUsd } from './lists.ts'
+
+export const UsageBy = z.enum(['key', 'tenant', 'model', 'day'])
+export const Day = z.iso.date()
+
+const kinds = z.strictObject({ input: count, cachedInput: count, cacheWrite: count, output: count })
+
+export const UsageRow = z.strictObject({
+  group: z
+    .string()
+    .describe('Id of a key, a tenant, a model, or a day. After a year, a month instead of a day.'),
+  name: z.string().optional().describe('Name of the key.'),
+  calls: count,
+  unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
+  tokens: kinds,
+  undeliveredTokens: count.describe('Output that was generated, but not read. It costs nothing.'),
+  nanoUsd,
+  batch: z
+    .strictObject({ calls: count, tokens: kinds, nanoUsd })
+    .describe('The part of these sums that requests of batches have used.'),
+})
