@@ -24,7 +24,7 @@ const sharedModules = [
   'engine/local/ipc/(available-cores|card-selection|framing|library-version|runtime-dir|process-config)',
   'engine/local/supervisor/process-environment',
   'engine/request-limits',
-  'dialects/(authorize-operator|check-mount|health/index|metrics/index|table)',
+  'dialects/(authorize-operator|check-mount|health/index|metrics/index|table|admin/.*)',
   'http/(body|guard|message|public-address|respond|route|stall-timeout)',
   'llm',
   'limits/(bucket|demand|headers|memory|reservation)',

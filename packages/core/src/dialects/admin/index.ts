@@ -52,7 +52,10 @@ const withRateLimit =
     return handler(call, app)
   }
 
-const getOpenApiDocument: Handler = async () => json(createOpenApiDocument(adminRouteTable))
+/** Returns the OpenAPI 3.1 document of the admin API, to generate clients from it. */
+export const openApiDocument = (): object => createOpenApiDocument(adminRouteTable)
+
+const getOpenApiDocument: Handler = async () => json(openApiDocument())
 
 const admin = defineDialect({
   name: 'admin',

@@ -1,0 +1,15 @@
+// Builds the console: the types of the admin API from its OpenAPI document, then the pages.
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { openApiDocument } from '@modelmount/core/operations'
+import openapiTS, { astToString } from 'openapi-typescript'
+import { build } from 'vite'
+
+const path = (relative) => fileURLToPath(new URL(relative, import.meta.url))
+const types = astToString(await openapiTS(openApiDocument()))
+writeFileSync(path('web/api/admin-api.d.ts'), types)
+execFileSync(process.execPath, [path('../../node_modules/typescript/bin/tsc'), '-p', path('web')], {
+  stdio: 'inherit',
+})
+await build({ configFile: path('vite.config.ts'), logLevel: 'warn' })

@@ -1,0 +1,2 @@
+/** The console in the browser, for a framework of your choice. */
+export {}
