@@ -1,5 +1,13 @@
 /** Starts the console in the page. */
 import { render } from 'preact'
 import { App } from './app.tsx'
+import { takeToken } from './shell/login.tsx'
+import './styles/index.css'
 
-render(<App />, document.getElementById('app') as HTMLElement)
+const show = (): void => render(<App token={takeToken()} />, document.getElementById('app') as HTMLElement)
+
+show()
+// A login link that is opened in a tab of the console changes the fragment only.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#/login?')) show()
+})

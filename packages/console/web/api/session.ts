@@ -1,0 +1,68 @@
+/** The session of the viewer. */
+import { useQuery, useQueryClient } from '@tanstack/preact-query'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import { request, send, setCsrfToken } from './client.ts'
+import { checkResponse, toNetworkError } from './errors.ts'
+
+export type Scope = 'inference' | 'models' | 'admin:read' | 'admin'
+
+/** Response of `GET session`. */
+export interface Session {
+  readonly caller: { readonly id: string; readonly name?: string }
+  readonly scopes: readonly Scope[]
+  readonly csrfToken: string
+  /** False where the host app's own login applies. */
+  readonly canLogOut: boolean
+  readonly hasDatabase: boolean
+  /** Base URL of the APIs for programs, such as `https://example.com/llm`. */
+  readonly apiUrl: string
+}
+
+export const sessionKey = ['session'] as const
+
+/** The session, or null if the viewer has to log in. */
+export const useSessionQuery = () =>
+  useQuery({ queryKey: sessionKey, queryFn: fetchSession, staleTime: 60_000 })
+
+async function fetchSession(): Promise<Session | null> {
+  const response = await send('session').catch((error: unknown) => {
+    throw toNetworkError(error)
+  })
+  if (response.status === 401) return null
+  const session = (await (await checkResponse(response)).json()) as Session
+  setCsrfToken(session.csrfToken)
+  return session
+}
+
+/** Exchanges an API key or a one-time token for a session cookie. */
+export const logIn = (
+  credential: { readonly apiKey: string } | { readonly token: string },
+): Promise<Response> => request('session', { json: credential })
+
+/** Ends the session, and forgets everything that it has read. */
+export function useLogOut(): () => Promise<void> {
+  const client = useQueryClient()
+  return async () => {
+    await request('session', { method: 'DELETE' })
+    client.clear()
+    client.setQueryData(sessionKey, null)
+  }
+}
+
+const SessionContext = createContext<Session | undefined>(undefined)
+export const SessionProvider = SessionContext.Provider
+
+/** The session of a page that is shown to a viewer who has logged in. */
+export function useSession(): Session {
+  const session = useContext(SessionContext)
+  if (session === undefined) throw new Error('useSession: expected a SessionProvider above this component.')
+  return session
+}
+
+/** Whether scopes include another one. `admin` includes `admin:read`. */
+export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
+  scopes.includes(scope) || (scope === 'admin:read' && scopes.includes('admin'))
+
+/** Whether the viewer has a scope. */
+export const useCan = (scope: Scope): boolean => includesScope(useSession().scopes, scope)

@@ -1,0 +1,56 @@
+/** A modal dialog. Render it while it is open: `{isOpen && <Dialog …>}`. */
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+export interface DialogProps {
+  readonly title: string
+  /** Called for Escape and the close button. */
+  readonly onClose: () => void
+  /** Whether only the buttons of the content close it, because closing would lose something. */
+  readonly isPersistent?: boolean
+  readonly isWide?: boolean
+  readonly children: ComponentChildren
+}
+
+export function Dialog({ title, onClose, isPersistent = false, isWide = false, children }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const titleId = useId()
+  useLayoutEffect(() => {
+    const dialog = ref.current
+    dialog?.showModal()
+    // Closing returns the focus to the element that had it before.
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      class={isWide ? 'dialog wide' : 'dialog'}
+      aria-labelledby={titleId}
+      onCancel={(event) => {
+        event.preventDefault()
+        if (!isPersistent) onClose()
+      }}
+    >
+      <header class="dialog-header">
+        <h2 id={titleId}>{title}</h2>
+        {!isPersistent && (
+          <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+            <Icon name="close" />
+          </button>
+        )}
+      </header>
+      {children}
+    </dialog>
+  )
+}
+
+/** The scrolling part of a dialog. */
+export const DialogBody = ({ children }: { readonly children: ComponentChildren }) => (
+  <div class="dialog-body">{children}</div>
+)
+
+/** The buttons of a dialog, the main one last. */
+export const DialogActions = ({ children }: { readonly children: ComponentChildren }) => (
+  <footer class="dialog-actions">{children}</footer>
+)

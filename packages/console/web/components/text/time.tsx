@@ -1,0 +1,31 @@
+/** A time in the viewer's zone. */
+import { useEffect, useState } from 'preact/hooks'
+import { formatFullTime, formatRelative, formatTime } from '../../format/time.ts'
+
+export interface TimeProps {
+  /** ISO string in UTC. */
+  readonly at: string
+  /** Whether to show the distance from now, such as `3 minutes ago`. */
+  readonly isRelative?: boolean
+}
+
+export function Time({ at, isRelative = false }: TimeProps) {
+  const now = useNow(isRelative)
+  const date = new Date(at)
+  return (
+    <time dateTime={at} title={formatFullTime(date)}>
+      {isRelative ? formatRelative(date, now) : formatTime(date, now)}
+    </time>
+  )
+}
+
+/** The current time, updated each half minute. */
+function useNow(isUpdated: boolean): Date {
+  const [now, setNow] = useState(() => new Date())
+  useEffect(() => {
+    if (!isUpdated) return undefined
+    const timer = setInterval(() => setNow(new Date()), 30_000)
+    return () => clearInterval(timer)
+  }, [isUpdated])
+  return now
+}

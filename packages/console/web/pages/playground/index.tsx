@@ -1,0 +1,6 @@
+/** Playground. */
+import { Page } from '../../components/page.tsx'
+
+export default function Playground() {
+  return <Page title="Playground">Under construction.</Page>
+}
