@@ -98,7 +98,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['limits'],
   },
   'dialects/adapter': {
-    values: ['dialects', 'dialects/mount', 'errors', 'options', 'units'],
+    values: ['dialects', 'dialects/mount', 'errors', 'limits', 'llm', 'options', 'units', 'util'],
     types: ['accounts'],
   },
   dialects: {
@@ -219,7 +219,18 @@ test.each([
   [
     'cli',
     ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models', '/operations'],
-    ['@modelmount/express', 'express', 'commander', 'prom-client'],
+    [
+      ...['@modelmount/console', '@modelmount/console/express', '@modelmount/express'],
+      ...['express', 'commander', 'prom-client'],
+    ],
+  ],
+  [
+    'console',
+    ['', '/adapter', '/http', '/limits'],
+    [
+      ...['express', 'fastify', 'koa', 'nest'].map((name) => `@modelmount/${name}`),
+      ...['cookie', 'express', 'fastify', '@koa/router', '@nestjs/common'],
+    ],
   ],
 ])('the package %s imports core only through its entry points', (name, entryPoints, packages) => {
   const allowed = [...entryPoints.map((entryPoint) => `@modelmount/core${entryPoint}`), ...packages]
@@ -230,7 +241,7 @@ test.each([
   }
 })
 
-describe.each(['core', 'ai-sdk', 'express', 'fastify', 'koa', 'nest', 'cli'])('the package %s', (name) => {
+describe.each(['core', 'ai-sdk', 'express', 'fastify', 'koa', 'nest', 'cli', 'console'])('the package %s', (name) => {
   const src = join(root, 'packages', name, 'src')
   const files = sources(src)
 

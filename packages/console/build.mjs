@@ -1,7 +1,9 @@
-// Builds the console: the types of the admin API from its OpenAPI document, then the pages.
+// Builds the console: the types of the admin API from its OpenAPI document, then the pages, also compressed.
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { openApiDocument } from '@modelmount/core/operations'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { build } from 'vite'
@@ -13,3 +15,9 @@ execFileSync(process.execPath, [path('../../node_modules/typescript/bin/tsc'), '
   stdio: 'inherit',
 })
 await build({ configFile: path('vite.config.ts'), logLevel: 'warn' })
+
+const folder = path('dist/web')
+for (const name of readdirSync(folder, { recursive: true })) {
+  const file = join(folder, name)
+  if (statSync(file).isFile()) writeFileSync(`${file}.gz`, gzipSync(readFileSync(file), { level: 9 }))
+}

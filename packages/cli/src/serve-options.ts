@@ -37,6 +37,8 @@ export interface ServeOptions {
   readonly auth?: 'keys' | boolean
   /** Whether to serve the admin API under `/admin`. */
   readonly admin?: boolean
+  /** Whether to serve the console under `/console`. */
+  readonly console?: boolean
   /** Whether to serve Prometheus' metrics under `/metrics`. */
   readonly metrics?: boolean
   /** Port of the loopback address that serves the metrics without a key. */
@@ -78,7 +80,11 @@ export function toLlmOptions(flags: ServeOptions, files: ServeFiles): LlmOptions
   const auth = open ? 'host' : flags.auth === 'keys' ? 'keys' : config.auth
   const models = modelsOf(flags) ?? config.models
   const prices = files.prices ?? config.prices
-  const database = flags.data === undefined ? config.database : databaseOf(flags.data)
+  const database =
+    flags.data === undefined
+      ? // Most pages of the console need a database.
+        (config.database ?? (flags.console ? defaultDatabaseOf(models) : undefined))
+      : databaseOf(flags.data)
   const needsDatabase = auth === 'keys' || prices !== undefined
   checkAccess(flags, files)
   if (needsDatabase && database === undefined && flags.models === undefined && flags.model !== undefined)
@@ -115,13 +121,16 @@ export function toLlmOptions(flags: ServeOptions, files: ServeFiles): LlmOptions
     prices,
     accessLog: flags.accessLog ?? config.accessLog,
     batches: mergeGiven(
-      { database: needsDatabase || database !== undefined ? undefined : batchDatabaseOf(models) },
+      { database: needsDatabase || database !== undefined ? undefined : defaultDatabaseOf(models) },
       batches,
     ),
   }
 }
 
-function checkAccess({ host, auth = true, admin, config: file }: ServeOptions, { config }: ServeFiles): void {
+function checkAccess(
+  { host, auth = true, admin, console, config: file }: ServeOptions,
+  { config }: ServeFiles,
+): void {
   if (config.auth === 'host')
     fail(
       `${file}: Expected \`auth\` to be 'keys' or 'anonymous', got 'host', which needs an app around the routes.`,
@@ -133,6 +142,8 @@ function checkAccess({ host, auth = true, admin, config: file }: ServeOptions, {
     fail(
       `Other machines can reach ${host}. Add --auth keys to require an API key, or --no-auth to serve everyone.`,
     )
+  if (console && !isLoopback(host) && !usesKeys)
+    fail(`Other machines can reach ${host}: the console then requires API keys. Add --auth keys.`)
   if (admin && !usesKeys) fail('--admin requires API keys. Add --auth keys.')
 }
 
@@ -161,10 +172,10 @@ function originsOf({ origins }: ServeOptions, open: boolean): readonly string[] 
 }
 
 /**
- * Returns the file for batches of a server without another database. The server creates it with the first batch.
- * Returns undefined if no location of models is a folder.
+ * Returns the file for batches and the console of a server without another database. The server creates it with the
+ * first batch. Returns undefined if no location of models is a folder.
  */
-function batchDatabaseOf(models: LlmOptions['models']): string | undefined {
+function defaultDatabaseOf(models: LlmOptions['models']): string | undefined {
   const locations = models === undefined ? [modelsFolder()] : [models].flat()
   const folder = locations.find((one) => typeof one === 'string' && !one.toLowerCase().endsWith('.gguf'))
   return typeof folder === 'string' ? databaseOf(folder) : undefined

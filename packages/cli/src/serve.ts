@@ -11,8 +11,9 @@ import { adminRouter, healthRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { isFromFile, readFiles } from './config/files.ts'
 import { rereadAtHangup } from './config/reread.ts'
+import type { ServedConsole } from './console.ts'
 import { nameFlags, withFlags } from './flags.ts'
-import { withBrackets } from './host.ts'
+import { isLoopback, withBrackets } from './host.ts'
 import type { ServedMetrics } from './metrics.ts'
 import { occupantOf } from './occupant.ts'
 import { findOperator } from './operators.ts'
@@ -33,6 +34,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   // Also without the admin API, which needs a database.
   app.get('/admin/activity', activityHandler(llm, open))
   if (admin) app.use('/admin', adminRouter(llm))
+  const console = options.console ? await consoleFor(llm, host) : undefined
+  if (console) app.use('/console', console.router)
   const metrics = await metricsFor(llm, options, open)
   if (options.metrics && metrics) app.use(metrics.router)
   app.use(
@@ -55,7 +58,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   const [address, metricsAddress] = servers.map((server) => server.address() as AddressInfo)
   rereadAtHangup(llm, options, files)
 
-  print(`Listening on ${urlOf(host, address?.port ?? port)}`)
+  const url = urlOf(host, address?.port ?? port)
+  print(`Listening on ${url}`)
+  if (console) print(console.describeLogin(url))
   if (metricsAddress) print(`Metrics on ${urlOf('127.0.0.1', metricsAddress.port)}/metrics`)
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
   closeAtSignals(servers, llm, drain * 1_000)
@@ -71,6 +76,12 @@ async function metricsFor(
   if (!metrics && metricsPort === undefined) return undefined
   const { openMetrics } = await import('./metrics.ts')
   return openMetrics(llm, open)
+}
+
+/** Loaded on use, because few servers have a console. */
+async function consoleFor(llm: Llm, host: string): Promise<ServedConsole> {
+  const { openConsole } = await import('./console.ts')
+  return openConsole(llm, isLoopback(host))
 }
 
 /** For `modelmount top`. */

@@ -1,1 +1,18 @@
-export {}
+/** The entry point `@modelmount/console/express`. */
+import type { Llm } from '@modelmount/core'
+import { prepareTable, type TableMountOptions } from '@modelmount/core/adapter'
+import { createRouter } from '@modelmount/express'
+import type { Request, Router } from 'express'
+import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
+
+export type ExpressConsoleOptions = ConsoleOptions & TableMountOptions<Request>
+
+/**
+ * Creates a router with the console. Mount it below a path of its own:
+ * `app.use('/console', consoleRouter(llm, { authenticate: (req) => req.user && { id: req.user.id, scopes: ['admin', 'inference'] } }))`.
+ * Without `authenticate`, viewers log in with an API key of `createLlm({ auth: 'keys' })`.
+ */
+export const consoleRouter = (
+  llm: Llm,
+  { apiUrl, loginLinks, ...options }: ExpressConsoleOptions = {},
+): Router => createRouter(llm, prepareTable(llm, consoleRoutes({ apiUrl, loginLinks }), options))

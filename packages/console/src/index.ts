@@ -1,2 +1,3 @@
-/** The console in the browser, for a framework of your choice. */
-export {}
+/** The routes of the console, for any adapter. The entry points `./express`, `./koa`, … mount them. */
+export { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
+export { LoginLinks } from './login-links.ts'

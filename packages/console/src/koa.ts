@@ -1,1 +1,15 @@
-export {}
+/** The entry point `@modelmount/console/koa`. */
+import type { Router, RouterContext } from '@koa/router'
+import type { Llm } from '@modelmount/core'
+import { prepareTable, type TableMountOptions } from '@modelmount/core/adapter'
+import { createRouter } from '@modelmount/koa'
+import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
+
+export type KoaConsoleOptions = ConsoleOptions & TableMountOptions<RouterContext>
+
+/**
+ * Creates a router with the console. Give it a path of its own: `consoleRouter(llm).prefix('/console')`. Without
+ * `authenticate`, viewers log in with an API key of `createLlm({ auth: 'keys' })`.
+ */
+export const consoleRouter = (llm: Llm, { apiUrl, loginLinks, ...options }: KoaConsoleOptions = {}): Router =>
+  createRouter(llm, prepareTable(llm, consoleRoutes({ apiUrl, loginLinks }), options))

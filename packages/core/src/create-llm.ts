@@ -5,6 +5,7 @@ import type { Caller } from './accounts/auth/caller.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
 import { parseCaller } from './accounts/auth/parse-caller.ts'
 import { type Keys, openKeys } from './accounts/keys/keys.ts'
+import { Sessions } from './accounts/sessions/sessions.ts'
 import { openDeletionWatcher } from './accounts/tenants/deletion-watcher.ts'
 import { KeyData } from './accounts/tenants/key-data.ts'
 import type { TenantData } from './accounts/tenants/tenant-data.ts'
@@ -150,6 +151,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     close: async (options) => shutdown.close(resolveCloseOptions(options)),
     [internals]: {
       ...{ access, shutdown, liveCalls },
+      sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
       queues: () => queue?.waiting() ?? [],

@@ -2,6 +2,7 @@
 import type { Access } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
+import type { Sessions } from './accounts/sessions/sessions.ts'
 import type { Tenants } from './accounts/tenants/tenants.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { Batch, CreateBatchOptions } from './batches/batch.ts'
@@ -107,6 +108,8 @@ export interface LlmInternals {
   hasBatches(): boolean
   /** Runs the callback when the app closes. */
   onClose(callback: () => void): void
+  /** Sessions of browsers. */
+  readonly sessions: Sessions
   /** The calls that run now. */
   readonly liveCalls: LiveCalls
   /**

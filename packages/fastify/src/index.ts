@@ -2,6 +2,7 @@
 
 export {
   type AdminPluginOptions,
+  addRoutes,
   adminPlugin,
   type HealthPluginOptions,
   healthPlugin,

@@ -82,7 +82,8 @@ async function addMount<Options extends object>(
   addRoutes(app, llm, prepare(llm, mountOptions))
 }
 
-function addRoutes(
+/** Adds the routes of another package, which `prepareTable()` has checked. */
+export function addRoutes(
   app: FastifyInstance,
   llm: Llm,
   { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<FastifyRequest>,

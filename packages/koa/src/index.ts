@@ -4,6 +4,7 @@ export { type RateLimitOptions, rateLimit } from './rate-limit.ts'
 export {
   type AdminRouterOptions,
   adminRouter,
+  createRouter,
   type HealthRouterOptions,
   healthRouter,
   llmRouter,

@@ -35,30 +35,31 @@ export type MetricsRouterOptions = MetricsMountOptions<RouterContext>
  * is too small for long prompts.
  */
 export const llmRouter = (llm: Llm, options: RouterOptions = {}): Router =>
-  routerOf(llm, prepareMount(llm, options))
+  createRouter(llm, prepareMount(llm, options))
 
 /**
  * Creates a router with the admin API, for callers with the scope `admin`. Give it a separate path:
  * `.prefix('/admin')`.
  */
 export const adminRouter = (llm: Llm, options: AdminRouterOptions = {}): Router =>
-  routerOf(llm, prepareAdminMount(llm, options))
+  createRouter(llm, prepareAdminMount(llm, options))
 
 /**
  * Creates a router with `/livez`, `/readyz` and `/startupz`, which load balancers and orchestrators call without
  * authentication.
  */
 export const healthRouter = (llm: Llm, options: HealthRouterOptions = {}): Router =>
-  routerOf(llm, prepareHealthMount(llm, options))
+  createRouter(llm, prepareHealthMount(llm, options))
 
 /**
  * Creates a router with `GET /metrics` for Prometheus, for callers with the scope `admin:read`, and with
  * `auth: 'anonymous'` for direct calls from this machine. Needs the package `prom-client`.
  */
 export const metricsRouter = (llm: Llm, options: MetricsRouterOptions = {}): Router =>
-  routerOf(llm, prepareMetricsMount(llm, options))
+  createRouter(llm, prepareMetricsMount(llm, options))
 
-function routerOf(
+/** Creates a router with the routes of another package, which `prepareTable()` has checked. */
+export function createRouter(
   llm: Llm,
   { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<RouterContext>,
 ): Router {

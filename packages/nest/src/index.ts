@@ -1,4 +1,5 @@
 /** The entry point `@modelmount/nest`. */
+export { type ControllerOptions, createController } from './create-controller.ts'
 export type { LlmRouteOptions } from './llm.controller.ts'
 export { LlmHealthIndicator, type LlmHealthResult } from './llm.health-indicator.ts'
 export { LlmModule, type LlmModuleExtras, type LlmModuleOptions } from './llm.module.ts'

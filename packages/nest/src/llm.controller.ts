@@ -1,16 +1,11 @@
-/**
- * Creates controllers from the route table, so that guards, interceptors, prefixes and logs of the app apply
- * to our routes.
- */
+/** The controllers of an `LlmModule`: those of the public APIs, and of the other routes that its options ask for. */
 import { adminRoutes, type Caller, type DialectName, type Llm, routesFor } from '@modelmount/core'
-import { type DialectTable, dialectNames, isLlm, toBytes } from '@modelmount/core/adapter'
+import { type DialectTable, dialectNames, toBytes } from '@modelmount/core/adapter'
 import {
   type AuthenticateContext,
   type AuthenticateOptions,
   checkPublicUrl,
   createAuthenticator,
-  type HttpRequest,
-  type HttpResponse,
   type NodeRequestOptions,
 } from '@modelmount/core/http'
 import {
@@ -19,22 +14,9 @@ import {
   type MetricsRouteOptions,
   metricsRoutes,
 } from '@modelmount/core/operations'
-import {
-  Controller,
-  Inject,
-  Req,
-  RequestMapping,
-  RequestMethod,
-  Res,
-  type Type,
-  UseFilters,
-  VERSION_NEUTRAL,
-} from '@nestjs/common'
-import { dialectExceptionFilter } from './dialect-exception.filter.ts'
-import { markRoute } from './fastify-routes.ts'
-import { type LlmRequest, readRequest } from './llm.request.ts'
-import { type LlmResponse, toResult } from './llm.response.ts'
-import { LLM } from './llm.tokens.ts'
+import type { Type } from '@nestjs/common'
+import { type ControllerOptions, createController } from './create-controller.ts'
+import type { LlmRequest } from './llm.request.ts'
 import { routesController } from './summarize-routes.ts'
 
 export interface LlmRouteOptions {
@@ -108,8 +90,6 @@ export interface LlmRouteOptions {
   readonly authenticateTimeout?: AuthenticateOptions<LlmRequest>['authenticateTimeout']
 }
 
-type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
-
 /** Returns the controller of the public APIs, and those of the admin API and of the health routes if they are asked for. */
 export function controllersFor(options: LlmRouteOptions): Type[] {
   const { path = '', adminPath, health, metrics, dialects = dialectNames, bodyLimit = '32mb' } = options
@@ -122,81 +102,33 @@ export function controllersFor(options: LlmRouteOptions): Type[] {
   const controllerOf = (
     name: string,
     path: string,
-    { routes, handleUnmatched, renderError }: DialectTable,
-    unknownRoutes: LlmRouteOptions['unknownRoutes'],
-  ): Type<LlmController> => {
-    // Nest logs the routes under the name of the class.
-    const controller = { [name]: class extends LlmController {} }[name] as Type<LlmController>
-    Controller({ path, version: VERSION_NEUTRAL })(controller) // Our paths contain their own version.
-    const { prototype } = controller
+    table: DialectTable,
+    more: Pick<ControllerOptions, 'unknownRoutes' | 'onLlm'> = {},
+  ): Type =>
+    createController({
+      ...{ name: `${routesController} (${name})`, path, table, requestOptions, authenticate },
+      ...more,
+    })
+  const checkMount = (table: DialectTable) => (llm: Llm) => table.checkMount(llm, options.authenticate)
 
-    const addRoute = (method: keyof typeof RequestMethod, pattern: string, answer: Answer): void => {
-      const key = `${method} ${pattern}`
-      const value = async function (this: LlmController, req: LlmRequest, res: LlmResponse) {
-        const request = readRequest(req, res, pattern, {
-          ...requestOptions,
-          authenticate: (disconnected) => authenticate(req, disconnected),
-        })
-        return toResult(await answer(request, this.llm), res, request.signal)
-      }
-      const descriptor = { value, writable: true, configurable: true }
-
-      Object.defineProperty(prototype, key, descriptor)
-      RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
-      markRoute(prototype, key, descriptor)
-      UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
-      Req()(prototype, key, 0)
-      Res({ passthrough: true })(prototype, key, 1)
-    }
-
-    for (const { method, path, handle } of routes) addRoute(method, path, handle)
-    // Two patterns: the wildcard does not match the mount point itself.
-    if (unknownRoutes === 'error')
-      for (const pattern of ['/', '/*path']) addRoute('ALL', pattern, handleUnmatched)
-    return controller
-  }
-
-  const fromStart = (controller: Type<LlmController>, table: DialectTable): Type<LlmController> =>
-    Object.assign(controller, { onLlm: (llm: Llm) => table.checkMount(llm, options.authenticate) })
-
-  const name = `${routesController} (${dialects.join(', ')})`
-  const controller = controllerOf(
-    name,
-    path,
-    routesFor(dialects, { cloudRoutes, llamaServerRoutes }),
-    unknownRoutes,
-  )
-  const controllers = [controller]
+  const table = routesFor(dialects, { cloudRoutes, llamaServerRoutes })
+  const controllers = [controllerOf(dialects.join(', '), path, table, { unknownRoutes })]
   if (health) {
     const { path = '', ...routeOptions } = health === true ? {} : health
-    controllers.unshift(
-      controllerOf(`${routesController} (health)`, path, healthRoutes(routeOptions), 'pass'),
-    )
+    controllers.unshift(controllerOf('health', path, healthRoutes(routeOptions)))
   }
   if (metrics) {
     const { path = '', ...routeOptions } = metrics === true ? {} : metrics
     const table = metricsRoutes(routeOptions)
     // The metrics count from the start of the app, and not from the first scrape.
-    controllers.unshift(fromStart(controllerOf(`${routesController} (metrics)`, path, table, 'pass'), table))
+    controllers.unshift(controllerOf('metrics', path, table, { onLlm: checkMount(table) }))
   }
   if (adminPath !== undefined) {
     const table = adminRoutes()
     // The running calls of `/activity` are those since the start.
     controllers.unshift(
-      fromStart(controllerOf(`${routesController} (admin)`, adminPath, table, 'error'), table),
+      controllerOf('admin', adminPath, table, { unknownRoutes: 'error', onLlm: checkMount(table) }),
     )
   }
   return controllers
-}
-
-class LlmController {
-  readonly llm: Llm
-
-  /** Called with the `Llm` of the app. */
-  static readonly onLlm: (llm: Llm) => void = () => {}
-
-  constructor(@Inject(LLM) llm: Llm) {
-    this.llm = llm
-    if (isLlm(llm)) (this.constructor as typeof LlmController).onLlm(llm)
-  }
 }

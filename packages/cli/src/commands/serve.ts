@@ -23,6 +23,7 @@ export const serve = new Command('serve')
   )
   .option('--access-log', 'log one line for each call, and when models are loaded and unloaded, on stderr')
   .option('--admin', 'serve the admin API under /admin, for keys with the scope admin')
+  .option('--console', 'serve the console under /console; on this machine, a link that is printed logs in')
   .option('--metrics', 'serve metrics for Prometheus under /metrics, for keys with the scope admin:read')
   .option(
     '--metrics-port <port>',

@@ -97,6 +97,19 @@ export function prepareMetricsMount<Source>(llm: Llm, options: MetricsMountOptio
   return prepare(llm, { ...mountOptions, unknownRoutes: 'pass' }, () => metricsRoutes({ registry }))
 }
 
+/** Options of routes of another package. */
+export type TableMountOptions<Source> = AdminMountOptions<Source>
+
+/** Checks the options of routes of another package and returns these. Throws a `TypeError` for an invalid option. */
+export const prepareTable = <Source>(
+  llm: Llm,
+  table: DialectTable,
+  options: TableMountOptions<Source>,
+): Mount<Source> => {
+  checkKeys('', options, adminOptions)
+  return prepare(llm, options, () => table)
+}
+
 const adminOptions = ['unknownRoutes', 'bodyLimit', 'publicUrl', 'authenticate', 'authenticateTimeout']
 
 function prepare<Source>(

@@ -69,6 +69,7 @@ export function toFetchHandler<Context, Extra = unknown>(
       remoteAddress: options.remoteAddress?.(request, extra),
       httpVersion: options.httpVersion?.(request, extra),
       baseUrl: () => publicUrl ?? origin + prefix,
+      originalPath: pathname,
       authenticate: () => authenticate([request, extra], signal),
     }
     if (!found) return toResponse(table.handleUnmatched(readFetchRequest(request, parts), context))
@@ -80,7 +81,7 @@ export function toFetchHandler<Context, Extra = unknown>(
 }
 
 type PassedParts = Pick<HttpRequest, 'path' | 'remoteAddress' | 'httpVersion' | 'signal' | 'baseUrl'> &
-  Required<Pick<HttpRequest, 'disconnect' | 'authenticate'>>
+  Required<Pick<HttpRequest, 'disconnect' | 'authenticate' | 'originalPath'>>
 
 interface FetchRequestParts extends PassedParts {
   readonly params?: HttpRequest['params']

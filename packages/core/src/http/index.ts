@@ -17,4 +17,5 @@ export {
   toNodeHandler,
   writeNodeResponse,
 } from './node.ts'
+export { json } from './respond.ts'
 export type { Route, RouteTable } from './route.ts'

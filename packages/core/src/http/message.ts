@@ -28,10 +28,17 @@ export interface HttpRequest {
    * undefined if the request does not tell, such as without a valid `host` header.
    */
   baseUrl(): string | undefined
+  /** Path of the request line, with the path of the mount point. Undefined if the adapter does not tell. */
+  readonly originalPath?: string
   /** Such as `1.1`. Undefined if the platform does not tell. */
   readonly httpVersion: string | undefined
   /** Asks the host app for the caller. Called with `auth: 'host'`, after the check of the origin. */
   readonly authenticate?: () => Promise<Caller | undefined>
+  /**
+   * Authenticates the caller, instead of the option `auth`. Set by routes that have sessions, such as those of the
+   * console. Rejects with an `LlmError`.
+   */
+  readonly findCaller?: () => Promise<Caller>
   /**
    * Aborts when the client disconnects, and when a streamed response is over. It may also abort after another
    * response is over.

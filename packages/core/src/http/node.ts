@@ -57,6 +57,7 @@ export function readNodeRequest(
     clientAddress,
     host,
     baseUrl: () => baseUrlOf(req, options),
+    originalPath: originalPathOf(req, options),
     httpVersion: req.httpVersion,
     ...(authenticate && { authenticate: () => authenticate(signal) }),
     signal,
@@ -84,17 +85,21 @@ export function readNodeRequest(
 
 function baseUrlOf(req: IncomingMessage, options: NodeRequestOptions): string | undefined {
   const { path, host, protocol, publicUrl } = options
-  const { originalUrl = (req as { readonly originalUrl?: string }).originalUrl ?? req.url } = options
   const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
   return (
     publicUrl ??
     toBaseUrl({
       protocol: protocol ?? (isEncrypted ? 'https' : 'http'),
       host: host ?? joinValues(req.headers.host ?? req.headers[':authority']),
-      originalPath: pathOf(originalUrl ?? '/'),
+      originalPath: originalPathOf(req, options),
       path,
     })
   )
+}
+
+function originalPathOf(req: IncomingMessage, { originalUrl }: NodeRequestOptions): string {
+  const { originalUrl: byExpress } = req as { readonly originalUrl?: string }
+  return pathOf(originalUrl ?? byExpress ?? req.url ?? '/')
 }
 
 export async function writeNodeResponse(

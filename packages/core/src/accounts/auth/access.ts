@@ -70,6 +70,16 @@ export interface Access {
    * caller lacks the scope. Rejects with an `AuthenticateError` if the app's `authenticate` fails otherwise.
    */
   authorize(request: HttpRequest, scope: Scope): Promise<Caller>
+  /**
+   * Returns the caller that the adapter's option `authenticate` finds. Rejects with an `LlmError`
+   * `authentication` without a caller, and with an `AuthenticateError` if `authenticate` fails.
+   */
+  authenticateByApp(request: HttpRequest): Promise<Caller>
+  /**
+   * Returns the caller of an API key. Rejects with an `LlmError`: `authentication`, or `rate_limit` after too many wrong
+   * keys from this client.
+   */
+  authenticateKey(secret: string, request: HttpRequest): Promise<Caller>
   /** Throws an `LlmError` `permission` if the caller lacks the scope. */
   expectScope(caller: Caller, scope: Scope): void
   /** Returns the scopes of a caller: its own, else those of the option `scopes`. */
@@ -102,6 +112,10 @@ export function createAccess(options: AccessOptions, findCallers: FindCallers): 
     const { KeyAuthenticator } = await import('./key-authenticator.ts')
     return new KeyAuthenticator(findCallers, maxFailedAuthentications)
   }
+  const authenticateKey: Access['authenticateKey'] = async (secret, { clientAddress, remoteAddress }) => {
+    keyAuthenticator ??= openKeyAuthenticator()
+    return (await keyAuthenticator).authenticate(secret, clientAddress ?? remoteAddress)
+  }
   const rules: OriginRules = {
     allowed: origins ?? (auth === 'host' ? [] : localOrigins),
     trustsFetchMetadata: auth !== 'anonymous',
@@ -109,12 +123,7 @@ export function createAccess(options: AccessOptions, findCallers: FindCallers): 
   const authenticators: Readonly<Record<AuthMode, (request: HttpRequest) => Caller | Promise<Caller>>> = {
     anonymous: authenticateLoopback,
     host: authenticateByApp,
-    keys: async (request) => {
-      const secret = expectCredential(request)
-      keyAuthenticator ??= openKeyAuthenticator()
-      const { clientAddress, remoteAddress } = request
-      return (await keyAuthenticator).authenticate(secret, clientAddress ?? remoteAddress)
-    },
+    keys: async (request) => authenticateKey(expectCredential(request), request),
   }
 
   return {
@@ -131,12 +140,11 @@ export function createAccess(options: AccessOptions, findCallers: FindCallers): 
       if (classifyOrigin(request, { ...rules, allowed: [] }).kind === 'refused') throw sameOriginRequired()
     },
     authorize: async (request, scope) => {
-      const caller = await authenticators[auth](request)
+      const caller = await (request.findCaller?.() ?? authenticators[auth](request))
       expectScope(caller, scope)
       return caller
     },
-    expectScope,
-    scopesOf,
+    ...{ authenticateByApp, authenticateKey, expectScope, scopesOf },
   }
 }
 

@@ -44,4 +44,13 @@ export const keyTables: readonly Migration[] = [
     'CREATE INDEX modelmount_limit_requests_created_at ON modelmount_limit_requests (created_at, id)',
     'CREATE INDEX modelmount_keys_tenant ON modelmount_keys ((COALESCE(tenant, id)))',
   ],
+  // Sessions of browsers. `key_id` is null for an operator, who has logged in without a key.
+  [
+    `CREATE TABLE modelmount_sessions (
+      hash TEXT PRIMARY KEY,
+      key_id TEXT,
+      expires_at BIGINT NOT NULL
+    )`,
+    'CREATE INDEX modelmount_sessions_key_id ON modelmount_sessions (key_id)',
+  ],
 ]

@@ -37,6 +37,7 @@ export class KeyData implements TenantData {
       if (rows.length === 0) return { keys: 0, limitRequests: 0, spending: 0 }
       const ids = rows.map(({ id }) => id)
       const list = ids.map(() => '?').join(', ')
+      await query(`DELETE FROM modelmount_sessions WHERE key_id IN (${list})`, ids)
       await query(`DELETE FROM modelmount_key_secrets WHERE key_id IN (${list})`, ids)
       const requests = await query(
         `DELETE FROM modelmount_limit_requests WHERE key_id IN (${list}) RETURNING id`,
