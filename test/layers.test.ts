@@ -241,7 +241,9 @@ test.each([
   }
 })
 
-describe.each(['core', 'ai-sdk', 'express', 'fastify', 'koa', 'nest', 'cli', 'console'])('the package %s', (name) => {
+const packageNames = ['core', 'ai-sdk', 'express', 'fastify', 'koa', 'nest', 'console', 'cli']
+
+describe.each(packageNames)('the package %s', (name) => {
   const src = join(root, 'packages', name, 'src')
   const files = sources(src)
 
