@@ -33,7 +33,7 @@ const mounts: Readonly<Record<string, (llm: Llm) => RequestListener>> = {
 interface Operation {
   readonly operationId: string
   readonly responses: Readonly<
-    Record<string, { readonly content: { readonly 'application/json': { schema: object } } }>
+    Record<string, { readonly content: Readonly<Record<string, { readonly schema: object }>> }>
   >
   readonly requestBody?: { readonly content: { readonly 'application/json': { schema: object } } }
 }
@@ -100,10 +100,11 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     /** Sends a request and checks its response against the OpenAPI schema. */
     const call = async <Answer>(method: string, pattern: string, id = '', body?: object, secret = admin) => {
       const response = await send(method, pattern.replace('{id}', id), body, { 'x-api-key': secret })
-      const answer = await response.json()
       const operation = document.paths[pattern]?.[method.toLowerCase()]
       const described = operation?.responses[response.status] ?? operation?.responses.default
-      const schema = described?.content['application/json'].schema as object
+      const [[mediaType, { schema }] = ['', { schema: {} }]] = Object.entries(described?.content ?? {})
+      expect(response.headers.get('content-type')).toMatch(mediaType)
+      const answer = await (mediaType === 'application/json' ? response.json() : response.text())
       expect(ajv.validate(schema, answer), `${method} ${pattern}: ${ajv.errorsText()}`).toBe(true)
       if (response.ok) called.add(`${method.toLowerCase()} ${pattern}`)
       return { status: response.status, answer: answer as Answer }
@@ -170,8 +171,24 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect(running).toMatchObject([{ caller: 'ann', tenant: 'team', kind: 'generate', phase: 'decoding' }])
     expect((await call<{ calls: object[] }>('GET', '/activity')).answer.calls).toEqual([])
 
+    const batch = await llm.batches.create(
+      [
+        {
+          custom_id: 'one',
+          params: { model: 'tiny', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] },
+        },
+      ],
+      { caller, metadata: { job: 'nightly' } },
+    )
+    expect((await call<{ data: object[] }>('GET', '/batches')).answer.data).toMatchObject([{ id: batch.id }])
+    await llm.batches.waitUntilEnded(batch.id)
+    const ended = { id: batch.id, status: 'ended', tenant: 'team', caller: 'ann', models: ['tiny'] }
+    expect((await call('GET', '/batches/{id}', batch.id)).answer).toMatchObject(ended)
+    expect((await call('POST', '/batches/{id}/cancel', batch.id)).answer).toMatchObject(ended)
+    expect((await call<string>('GET', '/batches/{id}/results', batch.id)).answer).toMatch(/^{.*"one".*}\n$/)
+
     const byTenant = await send('GET', '/usage?by=tenant')
-    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 2 }] })
+    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 3 }] })
 
     const refusals = [
       await call('GET', '/keys/{id}', 'key_none'),

@@ -1,10 +1,12 @@
 /** What a caller can do with its batches and files. */
-import type { Batch, BatchFormat, CreateBatchOptions, ItemOutcome } from './batch.ts'
+import type { Batch, BatchFormat, BatchStatus, CreateBatchOptions, ItemOutcome } from './batch.ts'
 import type { FilePage, FileQuery, NewFile, StoredFile } from './files/file.ts'
 
 export interface BatchQuery {
   /** @default batches of both formats */
   readonly format?: BatchFormat | undefined
+  /** @default batches of any status */
+  readonly status?: BatchStatus | undefined
   /** From 1 to 1,000. @default 20 */
   readonly limit?: number | undefined
   /** Id of the last batch of the previous page. */

@@ -42,8 +42,8 @@ export function createBatchClient(
       return opened.createFromFile(id, caller, options)
     },
     get,
-    list: async ({ format, limit = 20, ...page } = {}) =>
-      (await open()).store.list({ ...scope, format }, { limit: checkLimit(limit), ...page }),
+    list: async ({ format, status, limit = 20, ...page } = {}) =>
+      (await open()).store.list({ ...scope, format, status }, { limit: checkLimit(limit), ...page }),
     waitUntilEnded: async (id, options) => {
       let last: Batch | undefined
       for await (const batch of watch(id, options)) last = batch

@@ -54,6 +54,19 @@ export interface Batch {
   readonly errorFileId?: string
   /** Set if `status` is `failed`. */
   readonly problems?: readonly BatchProblem[]
+  /** Models of its requests, up to 20. Absent until all are stored, and in batches that an older version has stored. */
+  readonly models?: readonly string[]
+  /** Set for the app, which sees the batches of all tenants. */
+  readonly owner?: BatchOwner
+}
+
+/** Who has created a batch. */
+export interface BatchOwner {
+  readonly tenant: string
+  /** Id of the caller. Absent for the app itself. */
+  readonly caller?: string
+  /** Set if the caller is an API key. `name` is the one that it had then. */
+  readonly key?: { readonly id: string; readonly name: string }
 }
 
 export interface CreateBatchOptions {

@@ -8,6 +8,7 @@ import type { Llm } from '../llm.ts'
 import type { LlmOptions } from '../options.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
 import type { Batch } from './batch.ts'
+import type { BatchQuery } from './batch-actions.ts'
 
 const prices = { '*': { inputPerMillionUsd: 10, outputPerMillionUsd: 30 } }
 const ann = { id: 'ann', tenant: 'acme' }
@@ -68,6 +69,35 @@ describe.each(databases())('batches in $name', ({ fresh }) => {
     onTestFinished(() => llm.close())
     return llm
   }
+
+  test('are listed for the app with their owner, their models and by status', async () => {
+    const { engine, open: openGate } = gatedEngine()
+    const llm = await open({ engine })
+    const { key } = await llm.keys.create({ name: 'laptop', tenant: 'acme' })
+    const caller = { id: key.id, tenant: 'acme', key: { id: key.id, name: 'laptop' } }
+    const [first, second, third] = [
+      await llm.batches.create([ask('a'), ask('b', 'Hi', { model: 'other' }), ask('c')], { caller }),
+      await llm.batches.create([ask('a')], { caller: ben }),
+      await llm.batches.create([ask('a')]),
+    ] as const
+    const idsOf = async (query: BatchQuery) => (await llm.batches.list(query)).batches.map(({ id }) => id)
+
+    const { batches } = await llm.batches.list()
+    const found = Object.fromEntries(batches.map(({ id, owner, models }) => [id, { owner, models }]))
+    expect(found).toEqual({
+      [first.id]: { owner: { tenant: 'acme', caller: key.id, key: caller.key }, models: ['tiny', 'other'] },
+      [second.id]: { owner: { tenant: 'ben', caller: 'ben' }, models: ['tiny'] },
+      [third.id]: { owner: { tenant: '' }, models: ['tiny'] },
+    })
+    expect(await llm.as(ben).batches.get(second.id)).not.toHaveProperty('owner')
+
+    await llm.batches.cancel(second.id)
+    openGate()
+    for (const batch of [first, second, third]) await ended(llm, batch)
+    expect(await idsOf({ status: 'in_progress' })).toEqual([])
+    const page = await idsOf({ status: 'ended', limit: 2 })
+    expect(new Set([...page, ...(await idsOf({ status: 'ended', after: page[1] }))]).size).toBe(3)
+  })
 
   test('run to their end, and keep the order of their requests in the results', async () => {
     const llm = await open()

@@ -3,6 +3,7 @@ export type {
   Batch,
   BatchCounts,
   BatchFormat,
+  BatchOwner,
   BatchProblem,
   BatchStatus,
   CreateBatchOptions,

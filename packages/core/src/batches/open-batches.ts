@@ -128,7 +128,7 @@ export class OpenedBatches {
         if (writer.count === 0) throw noRequests()
         await writer.flush()
         signal?.throwIfAborted()
-        const published = await this.store.publish(id, this.#lease.id)
+        const published = await this.store.publish(id, this.#lease.id, writer.models)
         this.#onCreated(published, caller, writer.count)
         this.#onEvent({ type: 'start', batch: id, tenant: tenantOf(caller), items: writer.count })
         return published

@@ -85,4 +85,12 @@ export const batchTables: readonly Migration[] = [
       PRIMARY KEY (file, number)
     )`,
   ],
+  // A JSON list, which is null until the batch is complete, and in rows that an older version has written. The indexes are
+  // for lists of the batches of all tenants.
+  [
+    'ALTER TABLE modelmount_batches ADD COLUMN models TEXT',
+    'CREATE INDEX modelmount_batches_created_at ON modelmount_batches (created_at, id)',
+    'CREATE INDEX modelmount_batches_status_created_at ON modelmount_batches (status, created_at, id)',
+    'DROP INDEX modelmount_batches_status',
+  ],
 ]

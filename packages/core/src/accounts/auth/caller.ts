@@ -4,8 +4,8 @@ import type { SpendingLimit } from '../spending-limit.ts'
 
 /**
  * `inference` allows using models. `models` allows adding, deleting and unloading them, and choosing their
- * context size and keep-alive. `admin:read` allows reading everything in the admin API, and the metrics. `admin` also
- * allows managing keys.
+ * context size and keep-alive. `admin:read` allows reading everything in the admin API but the results of batches, and
+ * the metrics. `admin` also allows these, and managing keys.
  */
 export type Scope = (typeof allScopes)[number]
 

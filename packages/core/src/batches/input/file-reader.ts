@@ -77,11 +77,14 @@ export class FileReader {
     const { id, tenant } = row
     // Items that a process has written that was killed.
     await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
-    const problems = await this.#write(row).catch((cause: unknown) => toProblems(LlmError.from(cause)))
+    const { problems, models } = await this.#write(row).catch((cause: unknown) => ({
+      problems: toProblems(LlmError.from(cause)),
+      models: [],
+    }))
     if (this.#closing.signal.aborted) return
     if (problems.length === 0) {
       // A batch that is canceled or deleted meanwhile stays so.
-      const published = await store.publish(id, lease.id).catch(ignoreConflict)
+      const published = await store.publish(id, lease.id, models).catch(ignoreConflict)
       if (published) onEvent({ type: 'start', batch: id, tenant, items: published.counts.processing })
       return
     }
@@ -90,17 +93,18 @@ export class FileReader {
     await deleteInParts(this.#parts, 'modelmount_batch_items', 'batch', id, itemsAtOnce)
   }
 
-  /** Returns what is wrong with the file. */
-  async #write(row: BatchRow): Promise<readonly BatchProblem[]> {
+  /** Returns what is wrong with the file, and the models that it names. */
+  async #write(row: BatchRow): Promise<WrittenFile> {
     const { files, apis, quotas, lease, maxItems, maxItemBytes } = this.#parts
     const api = await apis.of(row.api)
     const parse = api.createParser(row.endpoint)
     const writer = new ItemWriter(this.#parts, quotas, { batch: row.id, worker: lease.id })
     const file = await files.get(row.input_file ?? '', undefined)
     const problems: BatchProblem[] = []
+    const written = { problems, models: writer.models }
     let index = 0
     for await (const { number, text } of readLines(files.read(file), maxItemBytes)) {
-      if (this.#closing.signal.aborted) return problems
+      if (this.#closing.signal.aborted) return written
       if (text === '') continue
       if (index === maxItems) throw invalidRequest(`The file has more than ${maxItems} requests.`)
       try {
@@ -110,13 +114,18 @@ export class FileReader {
         const error = LlmError.from(cause)
         if (error.code !== 'invalid_request') throw error
         problems.push(toProblem(api, error, number))
-        if (problems.length === maxProblems) return problems
+        if (problems.length === maxProblems) return written
       }
     }
     if (index === 0) throw invalidRequest('The file has no requests.')
     if (problems.length === 0) await writer.flush()
-    return problems
+    return written
   }
+}
+
+interface WrittenFile {
+  readonly problems: readonly BatchProblem[]
+  readonly models: Iterable<string>
 }
 
 const maxProblems = 100

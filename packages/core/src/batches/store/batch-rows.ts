@@ -2,7 +2,7 @@
 
 import type { Caller } from '../../accounts/auth/caller.ts'
 import type { Database } from '../../storage/database.ts'
-import type { ActiveBatch, Batch, BatchFormat, BatchProblem, BatchStatus } from '../batch.ts'
+import type { ActiveBatch, Batch, BatchFormat, BatchOwner, BatchProblem, BatchStatus } from '../batch.ts'
 import type { BatchEvent } from '../batch-event.ts'
 
 /** A `hidden` batch is being written or deleted. */
@@ -34,13 +34,15 @@ export interface BatchRow {
   readonly error_file: string | null
   readonly metadata: string | null
   readonly problems: string | null
+  readonly models: string | null
 }
 
 export const batchColumns = `id, api, endpoint, tenant, caller, status, created_at, expires_at, started_at, cancel_at, ended_at,
   archived_at, total, remaining, succeeded, errored, canceled, expired, output_bytes, error_bytes, input_file, output_file,
-  error_file, metadata, problems`
+  error_file, metadata, problems, models`
 
-export function toBatch(row: BatchRow): Batch {
+/** @param isForApp whether the app reads the batch, and not one of its callers */
+export function toBatch(row: BatchRow, isForApp: boolean): Batch {
   const hasFiles = row.ended_at !== null && row.archived_at === null
   return {
     id: row.id,
@@ -65,7 +67,14 @@ export function toBatch(row: BatchRow): Batch {
     ...(hasFiles && row.output_file !== null && row.output_bytes > 0 && { outputFileId: row.output_file }),
     ...(hasFiles && row.error_file !== null && row.error_bytes > 0 && { errorFileId: row.error_file }),
     ...(row.problems !== null && { problems: JSON.parse(row.problems) as BatchProblem[] }),
+    ...(row.models !== null && { models: JSON.parse(row.models) as string[] }),
+    ...(isForApp && { owner: toOwner(row) }),
   }
+}
+
+function toOwner({ tenant, caller: json }: Pick<BatchRow, 'tenant' | 'caller'>): BatchOwner {
+  const caller = JSON.parse(json) as Caller | null
+  return { tenant, ...(caller && { caller: caller.id, ...(caller.key && { key: caller.key }) }) }
 }
 
 export const toActiveBatch = ({

@@ -4,7 +4,7 @@ import { type Caller, tenantOf } from '../../accounts/auth/caller.ts'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries, SqlValue } from '../../storage/database.ts'
-import type { Batch, BatchFormat, BatchProblem, ItemOutcome } from '../batch.ts'
+import type { Batch, BatchFormat, BatchProblem, BatchStatus, ItemOutcome } from '../batch.ts'
 import type { BatchPage, BatchQuery } from '../batch-actions.ts'
 import {
   type BatchRow,
@@ -34,6 +34,7 @@ export interface BatchScope {
   /** @default the batches of all tenants */
   readonly tenant?: string | undefined
   readonly format?: BatchFormat | undefined
+  readonly status?: BatchStatus | undefined
 }
 
 /** A line of the results, in the order of the items. `line` is null for an item that did not run. */
@@ -75,19 +76,19 @@ export class BatchStore {
          .join(', ')}) RETURNING ${batchColumns}`,
       Object.values(all),
     )
-    return toBatch(row as BatchRow)
+    return toBatch(row as BatchRow, false)
   }
 
   /** Starts a batch whose items are all written. Rejects with `conflict` if it has been deleted or canceled meanwhile. */
-  async publish(id: string, worker: string): Promise<Batch> {
+  async publish(id: string, worker: string, models: Iterable<string>): Promise<Batch> {
     const { clock, database } = this.#parts
     const [row] = await database.query<BatchRow>(
-      `UPDATE modelmount_batches SET status = 'in_progress', started_at = ${clock()}, worker = NULL
+      `UPDATE modelmount_batches SET status = 'in_progress', started_at = ${clock()}, worker = NULL, models = ?
        WHERE id = ? AND worker = ? AND status IN ('hidden', 'validating') RETURNING ${batchColumns}`,
-      [id, worker],
+      [JSON.stringify([...models]), id, worker],
     )
     if (!row) throw new LlmError('conflict', 'The batch has been canceled or deleted before it was complete.')
-    return toBatch(row)
+    return toBatch(row, false)
   }
 
   /** Ends a batch whose file is invalid. Returns `false` if the batch has been canceled or deleted meanwhile. */
@@ -105,17 +106,21 @@ export class BatchStore {
 
   /** Rejects with an `LlmError` `not_found`. */
   async get(id: string, scope: BatchScope): Promise<Batch> {
-    return toBatch(await this.#find(this.#parts.database, id, scope))
+    return toBatch(await this.#find(this.#parts.database, id, scope), isApp(scope))
   }
 
   async list(
     scope: BatchScope,
-    { limit = 20, after, before }: Omit<BatchQuery, 'format'>,
+    { limit = 20, after, before }: Pick<BatchQuery, 'limit' | 'after' | 'before'>,
   ): Promise<BatchPage> {
     const { database } = this.#parts
     const id = after ?? before
     // The entry may have been deleted. The page is then empty, as in the list of models.
-    const bound = id === undefined ? undefined : await this.#find(database, id, scope).catch(() => undefined)
+    // Its status may have changed since the previous page.
+    const bound =
+      id === undefined
+        ? undefined
+        : await this.#find(database, id, { ...scope, status: undefined }).catch(() => undefined)
     if (id !== undefined && !bound) return { batches: [], hasMore: false }
     const isBackwards = before !== undefined
     const conditions = toConditions(scope)
@@ -130,7 +135,7 @@ export class BatchStore {
        ORDER BY ${order} LIMIT ?`,
       [...conditions.flatMap(({ values }) => values), limit + 1],
     )
-    const page = rows.slice(0, limit).map(toBatch)
+    const page = rows.slice(0, limit).map((row) => toBatch(row, isApp(scope)))
     return { batches: isBackwards ? page.reverse() : page, hasMore: rows.length > limit }
   }
 
@@ -144,7 +149,7 @@ export class BatchStore {
          WHERE id = ? AND status IN ('validating', 'in_progress')`,
         [found.id],
       )
-      return toBatch(await this.#find(queries, id, scope))
+      return toBatch(await this.#find(queries, id, scope), isApp(scope))
     })
   }
 
@@ -277,10 +282,13 @@ interface Condition {
   readonly values: readonly SqlValue[]
 }
 
-const toConditions = ({ tenant, format }: BatchScope): Condition[] => [
+const isApp = ({ tenant }: BatchScope): boolean => tenant === undefined
+
+const toConditions = ({ tenant, format, status }: BatchScope): Condition[] => [
   { sql: `status <> 'hidden'`, values: [] },
   ...(tenant === undefined ? [] : [{ sql: 'tenant = ?', values: [toStorableId(tenant)] }]),
   ...(format === undefined ? [] : [{ sql: 'api = ?', values: [format] }]),
+  ...(status === undefined ? [] : [{ sql: 'status = ?', values: [status] }]),
 ]
 
 const noItems = { succeeded: 0, errored: 0, canceled: 0, expired: 0 }

@@ -19,6 +19,7 @@ export class ItemWriter {
   #items: StoredItem[] = []
   #bufferedBytes = 0
   #count = 0
+  readonly #models = new Set<string>()
 
   constructor(parts: BatchDatabase, quotas: BatchQuotas, owner: { batch: string; worker: string }) {
     this.#parts = parts
@@ -31,12 +32,19 @@ export class ItemWriter {
     return this.#count + this.#items.length
   }
 
+  /** Models of the items up to now, at most 20. */
+  get models(): Iterable<string> {
+    return this.#models
+  }
+
   /** Rejects like `flush`, which it calls from time to time. */
   async add({ customId, params, model, prompt }: NewItem): Promise<void> {
     const json = toJson(params)
     const bytes = Buffer.byteLength(json)
+    const storedModel = toStorable(model)
+    if (this.#models.size < maxModels) this.#models.add(storedModel)
     this.#items.push({
-      values: [JSON.stringify(customId), json, toStorable(model), toPrefixKey(prompt)],
+      values: [JSON.stringify(customId), json, storedModel, toPrefixKey(prompt)],
       bytes,
     })
     this.#bufferedBytes += bytes
@@ -74,6 +82,8 @@ export class ItemWriter {
   }
 }
 
+/** The row of a batch stays small, even if each of its items names another model. */
+const maxModels = 20
 /** One statement writes them: 6 parameters each, and SQLite allows 32,766. */
 const maxBufferedItems = 200
 /** Bounds the time for which one transaction keeps others from writing. */

@@ -1,6 +1,7 @@
 /** All routes of the admin API. The OpenAPI document is created from this table. */
 import type { AdminRoute } from '../route.ts'
 import { activityRoutes } from './activity.ts'
+import { batchRoutes } from './batches.ts'
 import { keyRoutes } from './keys.ts'
 import { limitRequestRoutes } from './limit-requests.ts'
 import { tenantRoutes } from './tenants.ts'
@@ -12,4 +13,5 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...tenantRoutes,
   ...usageRoutes,
   ...activityRoutes,
+  ...batchRoutes,
 ]
