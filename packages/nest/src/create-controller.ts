@@ -64,9 +64,15 @@ export function createController(options: ControllerOptions): Type {
   }
 
   for (const { method, path, handle } of routes) addRoute(method, path, handle)
-  // Two patterns: the wildcard does not match the mount point itself.
-  if (unknownRoutes === 'error')
-    for (const pattern of ['/', '/*path']) addRoute('ALL', pattern, handleUnmatched)
+  if (unknownRoutes !== 'error') return controller
+  const home = routes.find(({ path, method }) => path === '/' && method === 'GET')
+  const answerUnmatched: Answer = (request, llm) =>
+    // Fastify matches the mount point with a slash at its end only here.
+    home && request.path === '/' && ['GET', 'HEAD'].includes(request.method)
+      ? home.handle(request, llm)
+      : handleUnmatched(request, llm)
+  // Two patterns: the wildcard does not match the mount point itself. Fastify rejects `ALL` for a path that has a route.
+  for (const pattern of home ? ['/*path'] : ['/', '/*path']) addRoute('ALL', pattern, answerUnmatched)
   return controller
 }
 
