@@ -57,7 +57,7 @@ export function createController(options: ControllerOptions): Type {
 
     Object.defineProperty(prototype, key, descriptor)
     RequestMapping({ path: pattern, method: RequestMethod[method] })(prototype, key, descriptor)
-    markRoute(prototype, key, descriptor)
+    markRoute(pattern)(prototype, key, descriptor)
     UseFilters(dialectExceptionFilter(renderError, pattern))(prototype, key, descriptor)
     Req()(prototype, key, 0)
     Res({ passthrough: true })(prototype, key, 1)
@@ -65,14 +65,9 @@ export function createController(options: ControllerOptions): Type {
 
   for (const { method, path, handle } of routes) addRoute(method, path, handle)
   if (unknownRoutes !== 'error') return controller
-  const home = routes.find(({ path, method }) => path === '/' && method === 'GET')
-  const answerUnmatched: Answer = (request, llm) =>
-    // Fastify matches the mount point with a slash at its end only here.
-    home && request.path === '/' && ['GET', 'HEAD'].includes(request.method)
-      ? home.handle(request, llm)
-      : handleUnmatched(request, llm)
+  const hasHome = routes.some(({ path }) => path === '/')
   // Two patterns: the wildcard does not match the mount point itself. Fastify rejects `ALL` for a path that has a route.
-  for (const pattern of home ? ['/*path'] : ['/', '/*path']) addRoute('ALL', pattern, answerUnmatched)
+  for (const pattern of hasHome ? ['/*path'] : ['/', '/*path']) addRoute('ALL', pattern, handleUnmatched)
   return controller
 }
 

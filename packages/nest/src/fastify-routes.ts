@@ -5,21 +5,26 @@ import { SetMetadata } from '@nestjs/common'
 const routeConfig = '__fastify_route_config__'
 const isOurs = Symbol('isOurs')
 
-/** Marks a handler as ours. */
-export const markRoute = SetMetadata(routeConfig, { [isOurs]: true })
+const isHome = Symbol('isHome')
+
+/** Marks a handler as ours. @param pattern the path of the route in the route table */
+export const markRoute = (pattern: string): MethodDecorator =>
+  SetMetadata(routeConfig, { [isOurs]: true, [isHome]: pattern === '/' })
 
 type RouteHook = (request: { readonly method: string; headers: object }) => Promise<void>
 
 /** The options of a route that the hook reads and changes. */
 interface NestFastifyRoute {
   url: string
-  readonly config?: { readonly [isOurs]?: true }
+  readonly method: unknown
+  readonly config?: { readonly [isOurs]?: true; readonly [isHome]?: boolean }
   preParsing?: RouteHook | RouteHook[]
   preValidation?: RouteHook | RouteHook[]
 }
 
-/** The method of a Fastify app that this file uses. */
+/** The methods of a Fastify app that this file uses. */
 export interface NestFastifyApp {
+  route(route: NestFastifyRoute): unknown
   addHook(name: 'onRoute', hook: (route: NestFastifyRoute) => void): unknown
 }
 
@@ -30,6 +35,9 @@ export const toFastifyUrl = (path: string): string => path.replace(/\*\w+$/, '*'
 export function adaptRoutes(app: NestFastifyApp): void {
   app.addHook('onRoute', (route) => {
     if (!route.config?.[isOurs]) return
+    // Nest removes the slash at the end, and Fastify then matches the path without it only.
+    if (route.config[isHome] && route.method === 'GET' && !route.url.endsWith('/'))
+      app.route({ ...route, url: `${route.url}/` })
     route.url = toFastifyUrl(route.url)
     route.preParsing = [hideBody].concat(route.preParsing ?? [])
     route.preValidation = [showBody].concat(route.preValidation ?? [])
