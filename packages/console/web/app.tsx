@@ -28,16 +28,16 @@ export const App = ({ token }: { readonly token: string | undefined }) => (
 
 function SessionGate({ token }: { readonly token: string | undefined }) {
   const session = useSessionQuery()
-  if (session.data) {
+  if (session.data && 'session' in session.data) {
     return (
-      <SessionProvider value={session.data}>
+      <SessionProvider value={session.data.session}>
         <Shell>
           <Content />
         </Shell>
       </SessionProvider>
     )
   }
-  if (session.data === null) return <Login token={token} />
+  if (session.data) return <Login token={token} logins={session.data.logins} />
   return (
     <main class="login">
       <h1 class="visually-hidden">Modelmount</h1>

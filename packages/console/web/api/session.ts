@@ -15,38 +15,45 @@ export interface Session {
   /** False where the host app's own login applies. */
   readonly canLogOut: boolean
   readonly hasDatabase: boolean
+  /** Who may call the APIs. Programs need an API key with `keys` only. */
+  readonly auth: 'anonymous' | 'host' | 'keys'
   /** Base URL of the APIs for programs, such as `https://example.com/llm`. */
-  readonly apiUrl: string
+  readonly apiUrl?: string
+}
+
+/** The ways to log in. With neither, the host app has its own login. */
+export interface Logins {
+  readonly key: boolean
+  readonly link: boolean
 }
 
 export const sessionKey = ['session'] as const
 
-/** The session, or null if the viewer has to log in. */
+/** The session, or the ways to log in. */
 export const useSessionQuery = () =>
   useQuery({ queryKey: sessionKey, queryFn: fetchSession, staleTime: 60_000 })
 
-async function fetchSession(): Promise<Session | null> {
+async function fetchSession(): Promise<{ readonly session: Session } | { readonly logins: Logins }> {
   const response = await send('session').catch((error: unknown) => {
     throw toNetworkError(error)
   })
-  if (response.status === 401) return null
+  if (response.status === 401) return { logins: ((await response.json()) as { logins: Logins }).logins }
   const session = (await (await checkResponse(response)).json()) as Session
   setCsrfToken(session.csrfToken)
-  return session
+  return { session }
 }
 
 /** Exchanges an API key or a one-time token for a session cookie. */
-export const logIn = (
-  credential: { readonly apiKey: string } | { readonly token: string },
-): Promise<Response> => request('session', { json: credential })
+export const logIn = (credential: { readonly key: string } | { readonly token: string }): Promise<Response> =>
+  request('session', { json: credential })
 
 /** Ends the session, and forgets everything that it has read. */
 export function useLogOut(): () => Promise<void> {
   const client = useQueryClient()
   return async () => {
     await request('session', { method: 'DELETE' })
-    client.clear()
-    client.setQueryData(sessionKey, null)
+    client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+    await client.invalidateQueries({ queryKey: sessionKey })
   }
 }
 
