@@ -12,5 +12,7 @@ export default defineConfig({
     // Fonts and images stay files, so that the Content-Security-Policy needs no `data:`.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // Libraries mark modules for servers that render components. Pages are rendered in the browser only.
+    rolldownOptions: { checks: { moduleLevelDirective: false } },
   },
 })

@@ -12,6 +12,7 @@ import { useMemo } from 'preact/hooks'
 import { Button } from '../button.tsx'
 import { Loading } from '../empty-state.tsx'
 import { ErrorMessage } from '../error-message.tsx'
+import { Icon } from '../icon.tsx'
 import type { Pages } from './use-pages.ts'
 
 export interface Column<Row> {
@@ -151,6 +152,7 @@ export function PagedTable<Row extends object>({ pages, empty, ...table }: Paged
           <span class="muted">Page {number}</span>
           <Button isSmall disabled={!next} onClick={next}>
             Next
+            <Icon name="next" />
           </Button>
         </nav>
       )}

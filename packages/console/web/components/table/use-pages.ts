@@ -4,6 +4,12 @@ import { useState } from 'preact/hooks'
 
 export const pageSize = 50
 
+/** Query of one page. */
+export interface PageQuery {
+  limit: number
+  after?: string
+}
+
 export interface PageOf<Row> {
   readonly data: readonly Row[]
   readonly next?: string | undefined
@@ -26,15 +32,11 @@ export interface Pages<Row> {
  * Reads a list page by page.
  *
  * @param key identifies the list with its filters. Another key begins at its first page
- * @param fetchPage passes `limit`, `after` and `signal` to the server
+ * @param fetchPage sends `page` in the query
  */
 export function usePages<Row>(
   key: readonly unknown[],
-  fetchPage: (page: {
-    limit: number
-    after: string | undefined
-    signal: AbortSignal
-  }) => Promise<PageOf<Row>>,
+  fetchPage: (call: { readonly page: PageQuery; readonly signal: AbortSignal }) => Promise<PageOf<Row>>,
   options: { readonly refetchInterval?: number } = {},
 ): Pages<Row> {
   const listId = JSON.stringify(key)
@@ -43,7 +45,8 @@ export function usePages<Row>(
   const after = afters.at(-1)
   const query = useQuery({
     queryKey: [...key, { after }],
-    queryFn: ({ signal }) => fetchPage({ limit: pageSize, after, signal }),
+    queryFn: ({ signal }) =>
+      fetchPage({ page: { limit: pageSize, ...(after !== undefined && { after }) }, signal }),
     placeholderData: keepPreviousData,
     ...options,
   })

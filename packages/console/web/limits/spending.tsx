@@ -1,0 +1,50 @@
+/** Spending of a key, and its limit. */
+import type { Spending, SpendingLimit } from '../api/types.ts'
+import { Bar } from '../components/bar.tsx'
+import { Money } from '../components/text/money.tsx'
+import { Time } from '../components/text/time.tsx'
+import { formatUsd, fraction } from '../format/money.ts'
+
+export const periodNames = {
+  day: 'per day',
+  month: 'per month',
+  lifetime: 'in total',
+} as const satisfies Record<SpendingLimit['period'], string>
+
+export interface SpendingBarProps {
+  /** Name of the key, for screen readers. */
+  readonly name: string
+  readonly spending: Spending
+  /** Whether to say when the period ends. */
+  readonly isDetailed?: boolean
+}
+
+export const SpendingBar = ({ name, spending, isDetailed = false }: SpendingBarProps) => {
+  const { nanoUsd, limitNanoUsd, period, resetsAt } = spending
+  return (
+    <div class="bar-with-text">
+      <p class="bar-texts">
+        <Money nanoUsd={nanoUsd} />
+        <span class="muted number">
+          of {formatUsd(limitNanoUsd)} {periodNames[period]}
+        </span>
+      </p>
+      <Bar
+        label={`Spending of ${name}`}
+        value={fraction(nanoUsd, limitNanoUsd)}
+        text={`${formatUsd(nanoUsd)} of ${formatUsd(limitNanoUsd)} ${periodNames[period]}`}
+      />
+      {isDetailed && (
+        <p class="muted">
+          {resetsAt === undefined ? (
+            'Never starts again.'
+          ) : (
+            <>
+              Starts again <Time at={resetsAt} />.
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,237 @@
+/** The fields of a key. */
+import { useQuery } from '@tanstack/preact-query'
+import type { Scope } from '../../api/session.ts'
+import {
+  CheckField,
+  FieldGroup,
+  SelectField,
+  TextAreaField,
+  TextField,
+} from '../../components/form/field.tsx'
+import { fieldError } from '../../components/form/form.tsx'
+import { Card } from '../../components/page.tsx'
+import { LimitFields } from '../../limits/limit-fields.tsx'
+import { tiersQuery } from '../../limits/tiers.ts'
+import type { Expiry, FieldErrors, KeyForm } from './key-form.ts'
+import { useModelNames } from './queries.ts'
+
+export interface KeyFieldsProps {
+  readonly form: KeyForm
+  readonly onChange: (form: KeyForm) => void
+  /** Messages of the page, by field. */
+  readonly errors: FieldErrors
+  /** Error of the server. */
+  readonly error: unknown
+}
+
+/** The fields that `errorOf` below covers. Errors about others are shown for the whole form. */
+export const keyParams = [
+  'name',
+  'tenant',
+  'scopes',
+  'models',
+  'tier',
+  'limits',
+  'spendingLimit',
+  'expiresAt',
+  'expiresIn',
+]
+
+export function KeyFields({ form, onChange, errors, error }: KeyFieldsProps) {
+  const errorOf = (param: string): string | undefined => errors[param] ?? fieldError(error, param)
+  const set =
+    <Name extends keyof KeyForm>(name: Name) =>
+    (value: KeyForm[Name]) =>
+      onChange({ ...form, [name]: value })
+  return (
+    <>
+      <Card>
+        <div class="form">
+          <TextField
+            label="Name"
+            hint="The program, person or purpose of the key."
+            value={form.name}
+            onChange={set('name')}
+            error={errorOf('name')}
+            maxLength={100}
+            required
+          />
+          <ScopeFields scopes={form.scopes} onChange={set('scopes')} error={errorOf('scopes')} />
+          <ModelsField value={form.models} onChange={set('models')} error={errorOf('models')} />
+          <ExpiryFields
+            form={form}
+            onChange={onChange}
+            error={errorOf('expiresAt') ?? errorOf('expiresIn')}
+          />
+        </div>
+      </Card>
+      <Card>
+        <div class="form">
+          <h2>Spending and limits</h2>
+          <SpendingFields form={form} onChange={onChange} error={errorOf('spendingLimit')} />
+          <TierField value={form.tier} onChange={set('tier')} error={errorOf('tier')} />
+          <FieldGroup legend="Limits" hint="They take precedence over those of the tier.">
+            <LimitFields
+              texts={form.limits}
+              onChange={set('limits')}
+              errorOf={(path) => errorOf(`limits.${path}`)}
+            />
+          </FieldGroup>
+          <details class="more">
+            <summary>Limits of each end user, and the tenant</summary>
+            <div class="form">
+              <FieldGroup
+                legend="Each end user"
+                hint="Calls name their end user with the field `user` (OpenAI) or `metadata.user_id` (Anthropic)."
+              >
+                <LimitFields
+                  texts={form.limits}
+                  onChange={set('limits')}
+                  errorOf={(path) => errorOf(`limits.${path}`)}
+                  isPerEndUser
+                />
+              </FieldGroup>
+              <TextField
+                label="Tenant"
+                hint="Keys of one tenant share cached prompts, and their part of the time of each model. Empty: the key alone."
+                value={form.tenant}
+                onChange={set('tenant')}
+                error={errorOf('tenant')}
+                maxLength={100}
+              />
+            </div>
+          </details>
+        </div>
+      </Card>
+    </>
+  )
+}
+
+const scopeTexts = [
+  ['inference', 'inference', 'Use models, and see its own usage and limits here.'],
+  ['models', 'models', 'Pull, create, delete and unload models.'],
+  ['admin:read', 'admin:read', 'See everything in the console, and read the metrics.'],
+  ['admin', 'admin', 'Also manage keys and limits.'],
+] as const satisfies readonly (readonly [Scope, string, string])[]
+
+const ScopeFields = ({
+  scopes,
+  onChange,
+  error,
+}: {
+  readonly scopes: readonly Scope[]
+  readonly onChange: (scopes: readonly Scope[]) => void
+  readonly error: string | undefined
+}) => (
+  <FieldGroup legend="Scopes">
+    {error !== undefined && <p class="field-error">{error}</p>}
+    {scopeTexts.map(([scope, label, hint]) => (
+      <CheckField
+        key={scope}
+        label={label}
+        hint={hint}
+        isChecked={scopes.includes(scope)}
+        onChange={(isChecked) =>
+          onChange(isChecked ? [...scopes, scope] : scopes.filter((other) => other !== scope))
+        }
+      />
+    ))}
+  </FieldGroup>
+)
+
+interface TextProps {
+  readonly value: string
+  readonly onChange: (value: string) => void
+  readonly error: string | undefined
+}
+
+function ModelsField(props: TextProps) {
+  const names = useModelNames()
+  const example =
+    names.length > 0 ? ` Available: ${names.slice(0, 12).join(', ')}${names.length > 12 ? ', …' : ''}.` : ''
+  return (
+    <TextAreaField
+      {...props}
+      label="Models"
+      hint={`One name a line. Empty: all models.${example}`}
+      rows={2}
+      spellcheck={false}
+    />
+  )
+}
+
+function TierField(props: TextProps) {
+  const tiers = useQuery(tiersQuery).data ?? []
+  const names = new Set([...tiers.map(({ name }) => name), ...(props.value === '' ? [] : [props.value])])
+  return (
+    <SelectField
+      {...props}
+      label="Tier"
+      hint={
+        tiers.length === 0 ? 'The app defines none. It can, with the option `tiers` of createLlm.' : undefined
+      }
+      options={[['', 'None'], ...[...names].map((name) => [name, name] as const)]}
+    />
+  )
+}
+
+interface FormPartProps {
+  readonly form: KeyForm
+  readonly onChange: (form: KeyForm) => void
+  readonly error: string | undefined
+}
+
+const SpendingFields = ({ form, onChange, error }: FormPartProps) => (
+  <div class="form-row">
+    <TextField
+      label="Spending limit in dollars"
+      hint="A call that could exceed it is rejected."
+      inputMode="decimal"
+      placeholder="No limit"
+      value={form.spendingUsd}
+      onChange={(spendingUsd) => onChange({ ...form, spendingUsd })}
+      error={error}
+    />
+    <SelectField
+      label="Period"
+      hint="Days and months begin at midnight, UTC."
+      value={form.spendingPeriod}
+      onChange={(period) => onChange({ ...form, spendingPeriod: period as KeyForm['spendingPeriod'] })}
+      options={[
+        ['day', 'Day'],
+        ['month', 'Month'],
+        ['lifetime', 'Lifetime of the key'],
+      ]}
+    />
+  </div>
+)
+
+const expiryOptions = [
+  ['never', 'Never'],
+  ['7d', 'In 7 days'],
+  ['30d', 'In 30 days'],
+  ['90d', 'In 90 days'],
+  ['365d', 'In a year'],
+  ['date', 'At a date'],
+] as const satisfies readonly (readonly [Expiry, string])[]
+
+const ExpiryFields = ({ form, onChange, error }: FormPartProps) => (
+  <div class="form-row">
+    <SelectField
+      label="Expires"
+      value={form.expiry}
+      onChange={(expiry) => onChange({ ...form, expiry: expiry as Expiry })}
+      options={expiryOptions}
+    />
+    {form.expiry === 'date' && (
+      <TextField
+        label="Date and time"
+        hint="In your time zone."
+        type="datetime-local"
+        value={form.expiresAt}
+        onChange={(expiresAt) => onChange({ ...form, expiresAt })}
+        error={error}
+      />
+    )}
+  </div>
+)

@@ -1,0 +1,36 @@
+/** What the pages of keys read. */
+import { useQuery, useQueryClient } from '@tanstack/preact-query'
+import { admin, read, request } from '../../api/client.ts'
+import type { ApiKey } from '../../api/types.ts'
+
+export const keysKey = ['keys'] as const
+const keyKey = (id: string) => [...keysKey, 'one', id] as const
+
+export const useKey = (id: string) =>
+  useQuery({
+    queryKey: keyKey(id),
+    queryFn: ({ signal }): Promise<ApiKey> =>
+      read(admin.GET('/keys/{id}', { params: { path: { id } }, signal })),
+  })
+
+/** Returns a function that puts a changed key into the cache, and reads the lists of keys again. */
+export function useKeyChanged(): (key: ApiKey) => void {
+  const client = useQueryClient()
+  return (key) => {
+    void client.invalidateQueries({ queryKey: keysKey })
+    client.setQueryData(keyKey(key.id), key)
+  }
+}
+
+/** Names of the models that the viewer may use. Empty if the viewer may not list models. */
+export const useModelNames = () =>
+  useQuery({
+    queryKey: ['model-names'],
+    queryFn: async ({ signal }): Promise<readonly string[]> => {
+      const response = await request('llm/v1/models', { signal })
+      const { data } = (await response.json()) as { data: readonly { id: string }[] }
+      return data.map(({ id }) => id)
+    },
+    retry: false,
+    staleTime: 60_000,
+  }).data ?? []
