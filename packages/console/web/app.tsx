@@ -11,7 +11,7 @@ import { Notices } from './components/notices.tsx'
 import { Page } from './components/page.tsx'
 import { ErrorBoundary } from './shell/error-boundary.tsx'
 import { Login } from './shell/login.tsx'
-import { type PageEntry, pages, pagesFor } from './shell/pages.ts'
+import { homeFor, type PageEntry, pages, pagesFor } from './shell/pages.ts'
 import { Shell } from './shell/shell.tsx'
 
 const client = createQueryClient()
@@ -51,15 +51,14 @@ function SessionGate({ token }: { readonly token: string | undefined }) {
 }
 
 function Content() {
-  const visible = pagesFor(useSession())
+  const session = useSession()
+  const [visible, home] = [pagesFor(session), homeFor(session)]
   const [path] = useLocation()
   return (
     <ErrorBoundary resetKey={path}>
       <Suspense fallback={<Loading />}>
         <Switch>
-          <Route path="/">
-            {visible[0] ? <Redirect href={visible[0].path} replace /> : <NothingToSee />}
-          </Route>
+          <Route path="/">{home ? <Redirect href={home} replace /> : <NothingToSee />}</Route>
           {visible.map((page) => (
             <Route path={`${page.path}/*?`} key={page.path}>
               <PageContent page={page} />

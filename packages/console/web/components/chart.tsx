@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatCompact } from '../format/numbers.ts'
-import { formatTime } from '../format/time.ts'
+import { formatTime, formatUtcDay } from '../format/time.ts'
 
 export interface ChartSeries {
   readonly name: string
@@ -15,7 +15,7 @@ export interface ChartSeries {
 
 export interface ChartProps {
   readonly title: string
-  /** ISO strings in UTC, ascending. */
+  /** ISO strings in UTC, ascending. Intervals of a day are shown as days in UTC, others in the viewer's zone. */
   readonly times: readonly string[]
   /** At most six. */
   readonly series: readonly ChartSeries[]
@@ -77,7 +77,7 @@ const ChartData = ({ title, times, series }: Pick<ChartProps, 'title' | 'times' 
         <tbody>
           {times.map((at, index) => (
             <tr key={at}>
-              <th scope="row">{formatTime(new Date(at))}</th>
+              <th scope="row">{toTimeText(times, index)}</th>
               {series.map((one) => (
                 <td key={one.name}>{textOf(one, index)}</td>
               ))}
@@ -132,18 +132,26 @@ function toOptions({ series, kind, formatAxis, times, colors, width }: Drawing):
     grid: { stroke: colors.grid, width: 1 },
     ticks: { show: false },
   }
-  const bars = kind === 'line' ? undefined : uPlot.paths.bars?.({ size: [0.7, 40], align: 1 })
+  const bars = kind === 'line' ? undefined : uPlot.paths.bars?.({ size: [0.7, 40] })
   return {
     width: Math.max(width, 200),
     height,
     padding: [8, 8, 0, 0],
     cursor: { points: { show: kind === 'line' }, y: false, drag: { x: false, y: false } },
-    scales: { y: { range: (_chart, _min, max) => [0, max > 0 ? max * 1.1 : 1] } },
+    scales: {
+      // Bars need half of an interval before the first and after the last one.
+      ...(bars && { x: { range: (_chart, min, max) => widen(min, max, times.length) } }),
+      y: { range: (_chart, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
     axes: [
-      { ...axis, grid: { show: false } },
+      { ...axis, grid: { show: false }, space: 72, values: isDaily(times) ? toDayLabels : toTimeLabels },
       { ...axis, size: 64, values: (_chart, splits) => splits.map(formatAxis) },
     ],
+    ...(isDaily(times) && {
+      tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC'),
+    }),
     legend: { live: true },
+    hooks: { ready: [showLast], setCursor: [showLast] },
     series: [
       { value: (_chart, _seconds, _series, index) => toTimeText(times, index) },
       ...series.map((one, position): uPlot.Series => {
@@ -161,10 +169,37 @@ function toOptions({ series, kind, formatAxis, times, colors, width }: Drawing):
   }
 }
 
+/** Shows the last values in the legend while the pointer is elsewhere. */
+const showLast = (chart: uPlot): void => {
+  if (chart.cursor.idx == null) chart.setLegend({ idx: chart.data[0].length - 1 }, false)
+}
+
+const widen = (min: number, max: number, count: number): uPlot.Range.MinMax => {
+  const half = count > 1 ? (max - min) / (count - 1) / 2 : 43_200
+  return [min - half, max + half]
+}
+
+const dayLabel = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+const timeLabel = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+
+/** @param step seconds between two labels */
+const toTimeLabels: uPlot.Axis.Values = (_chart, splits, _axis, _space, step) =>
+  splits.map((seconds) => (step >= dayMs / 1_000 ? dayLabel : timeLabel).format(new Date(seconds * 1_000)))
+
+const toDayLabels: uPlot.Axis.Values = (_chart, splits) =>
+  splits.map((seconds) => formatUtcDay(new Date(seconds * 1_000).toISOString()))
+
 const toTimeText = (times: readonly string[], index: number | null): string => {
   const at = index === null ? undefined : times[index]
-  return at === undefined ? '–' : formatTime(new Date(at))
+  if (at === undefined) return '–'
+  return isDaily(times) ? formatUtcDay(at) : formatTime(new Date(at))
 }
+
+/** Whether the times are days, which the server counts in UTC. */
+const isDaily = ([first, second]: readonly string[]): boolean =>
+  first !== undefined && second !== undefined && Date.parse(second) - Date.parse(first) >= dayMs
+
+const dayMs = 86_400_000
 
 interface Colors {
   readonly text: string

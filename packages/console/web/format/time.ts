@@ -8,6 +8,7 @@ const short = new Intl.DateTimeFormat(undefined, {
 })
 const shortWithYear = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric' })
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
+const utcDay = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'long' })
 
 /** With the time of the day within half a year, else with the year. */
@@ -15,6 +16,9 @@ export function formatTime(at: Date, now = new Date()): string {
   const isNear = Math.abs(at.getTime() - now.getTime()) < 180 * dayMs
   return (isNear ? short : shortWithYear).format(at)
 }
+
+/** A day of the server, which counts days in UTC. @param at such as `2026-03-01`, or its beginning */
+export const formatUtcDay = (at: string): string => utcDay.format(new Date(at))
 
 /** With weekday, seconds and time zone. */
 export const formatFullTime = (at: Date): string => full.format(at)

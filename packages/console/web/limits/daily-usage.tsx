@@ -51,8 +51,7 @@ function UsageOfDays({ rows, today }: { readonly rows: readonly UsageDay[]; read
   const { times, series } = useMemo(() => {
     const filled = fillDays(rows, today, days)
     return {
-      // Noon, so that the date is that of the day in most time zones.
-      times: filled.map(({ day }) => `${day}T12:00:00Z`),
+      times: filled.map(({ day }) => `${day}T00:00:00Z`),
       series: [
         {
           name: 'Cost',

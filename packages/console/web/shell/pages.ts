@@ -103,6 +103,13 @@ export const pages: readonly PageEntry[] = [
   },
 ]
 
+/** The first page for a viewer: what an operator, a user or a manager of models looks for. */
+export function homeFor(session: Pick<Session, 'scopes' | 'hasDatabase'>): string | undefined {
+  const usable = pagesFor(session).filter(({ needsDatabase = true }) => session.hasDatabase || !needsDatabase)
+  const paths = usable.map(({ path }) => path)
+  return ['/overview', '/live', '/my-key', '/playground', '/models'].find((path) => paths.includes(path))
+}
+
 /** The pages that a viewer may see. */
 export const pagesFor = ({ scopes }: Pick<Session, 'scopes'>): readonly PageEntry[] =>
   pages.filter((page) => page.scopes.some((scope) => includesScope(scopes, scope)))

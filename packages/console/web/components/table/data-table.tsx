@@ -137,25 +137,29 @@ export interface PagedTableProps<Row> extends Omit<DataTableProps<Row>, 'rows' |
 
 /** A table of one page of a list, with its states and the way to the other pages. */
 export function PagedTable<Row extends object>({ pages, empty, ...table }: PagedTableProps<Row>) {
-  const { rows, error, isStale, number, next, previous, refetch } = pages
+  const { rows, error, isStale, number, refetch } = pages
   if (error != null) return <ErrorMessage error={error} onRetry={refetch} />
   if (rows === undefined) return <Loading />
   if (rows.length === 0 && number === 1) return empty
   return (
-    <>
+    <div>
       <DataTable {...table} rows={rows} isStale={isStale} />
-      {(next || previous) && (
-        <nav class="pager" aria-label={`Pages of ${table.label}`}>
-          <Button isSmall icon="previous" disabled={!previous} onClick={previous}>
-            Previous
-          </Button>
-          <span class="muted">Page {number}</span>
-          <Button isSmall disabled={!next} onClick={next}>
-            Next
-            <Icon name="next" />
-          </Button>
-        </nav>
-      )}
-    </>
+      <Pager label={table.label} pages={pages} />
+    </div>
   )
 }
+
+/** Goes to the next and the previous page. Nothing if there is one page. */
+export const Pager = <Row,>({ label, pages }: { readonly label: string; readonly pages: Pages<Row> }) =>
+  pages.next || pages.previous ? (
+    <nav class="pager" aria-label={`Pages of ${label}`}>
+      <Button isSmall icon="previous" disabled={!pages.previous} onClick={pages.previous}>
+        Previous
+      </Button>
+      <span class="muted">Page {pages.number}</span>
+      <Button isSmall disabled={!pages.next} onClick={pages.next}>
+        Next
+        <Icon name="next" />
+      </Button>
+    </nav>
+  ) : null

@@ -7,11 +7,18 @@ export interface CopyButtonProps {
   /** @default 'Copy' */
   readonly label?: string
   readonly kind?: 'primary' | 'secondary' | 'plain'
+  /** Whether to show the icon only. */
+  readonly isTextHidden?: boolean
 }
 
 const shownMs = 2_000
 
-export function CopyButton({ text, label = 'Copy', kind = 'secondary' }: CopyButtonProps) {
+export function CopyButton({
+  text,
+  label = 'Copy',
+  kind = 'secondary',
+  isTextHidden = false,
+}: CopyButtonProps) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle')
   const copy = async (button: HTMLElement): Promise<void> => {
     setState((await copyText(text, button)) ? 'copied' : 'failed')
@@ -21,6 +28,7 @@ export function CopyButton({ text, label = 'Copy', kind = 'secondary' }: CopyBut
     <Button
       kind={kind}
       isSmall
+      isTextHidden={isTextHidden}
       icon={state === 'copied' ? 'check' : 'copy'}
       aria-live="polite"
       onClick={({ currentTarget }) => void copy(currentTarget)}

@@ -58,7 +58,7 @@ function KeyActions({ of: key }: { readonly of: ApiKey }) {
     <>
       <ButtonLink href={`/keys/${key.id}/edit`}>Edit</ButtonLink>
       <Button onClick={() => setOpen('rotate')}>Rotate</Button>
-      <Button kind="danger" onClick={() => setOpen('revoke')}>
+      <Button kind="caution" onClick={() => setOpen('revoke')}>
         Revoke
       </Button>
       {open === 'rotate' && <RotateKey of={key} onClose={close} />}

@@ -17,7 +17,8 @@ export const KeyFacts = ({ of: key }: { readonly of: ApiKey }) => (
       <span class="code">{key.hint}</span>
     </Fact>
     <Fact name="Id">
-      <span class="code">{key.id}</span> <CopyButton text={key.id} label="Copy id" kind="plain" />
+      <span class="code">{key.id}</span>{' '}
+      <CopyButton text={key.id} label="Copy id" kind="plain" isTextHidden />
     </Fact>
     <Fact name="Scopes">
       <Names of={key.scopes} />

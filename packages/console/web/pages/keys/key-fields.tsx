@@ -82,7 +82,12 @@ export function KeyFields({ form, onChange, errors, error }: KeyFieldsProps) {
             <div class="form">
               <FieldGroup
                 legend="Each end user"
-                hint="Calls name their end user with the field `user` (OpenAI) or `metadata.user_id` (Anthropic)."
+                hint={
+                  <>
+                    Calls name their end user with the field <code>user</code> (OpenAI) or{' '}
+                    <code>metadata.user_id</code> (Anthropic).
+                  </>
+                }
               >
                 <LimitFields
                   texts={form.limits}
@@ -167,9 +172,7 @@ function TierField(props: TextProps) {
     <SelectField
       {...props}
       label="Tier"
-      hint={
-        tiers.length === 0 ? 'The app defines none. It can, with the option `tiers` of createLlm.' : undefined
-      }
+      hint={tiers.length === 0 ? 'The app defines no tiers.' : undefined}
       options={[['', 'None'], ...[...names].map((name) => [name, name] as const)]}
     />
   )

@@ -1,5 +1,4 @@
 /** All keys. */
-import { useEffect, useState } from 'preact/hooks'
 import { Link } from 'wouter-preact'
 import { admin, read } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
@@ -12,13 +11,14 @@ import { type Column, PagedTable } from '../../components/table/data-table.tsx'
 import { usePages } from '../../components/table/use-pages.ts'
 import { Time } from '../../components/text/time.tsx'
 import { useFilter } from '../../components/use-filter.ts'
+import { useTypedFilter } from '../../components/use-typed-filter.ts'
 import { SpendingBar } from '../../limits/spending.tsx'
 import { KeyStatus } from './key-status.tsx'
 import { keysKey } from './queries.ts'
 
 export function KeyList() {
   const canChange = useCan('admin')
-  const [search, setSearch] = useFilter('search')
+  const [search, searchText, setSearch] = useTypedFilter('search')
   const [status, setStatus] = useFilter('status')
   const pages = usePages<ApiKey>([...keysKey, 'list', search, status], ({ page, signal }) => {
     const query = { ...page, ...(search && { search }), ...(status && { status }) }
@@ -36,7 +36,13 @@ export function KeyList() {
       actions={create || undefined}
     >
       <search class="toolbar">
-        <SearchField value={search} onChange={setSearch} />
+        <TextField
+          label="Search"
+          type="search"
+          placeholder="Name, hint or id"
+          value={searchText}
+          onChange={setSearch}
+        />
         <SelectField label="Status" value={status} onChange={setStatus} options={statusOptions} />
       </search>
       <PagedTable
@@ -57,21 +63,6 @@ export function KeyList() {
         }
       />
     </Page>
-  )
-}
-
-const typingMs = 250
-
-/** Searches when the viewer stops typing. */
-function SearchField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
-  const [text, setText] = useState(value)
-  useEffect(() => {
-    if (text.trim() === value) return undefined
-    const timer = setTimeout(() => onChange(text.trim()), typingMs)
-    return () => clearTimeout(timer)
-  }, [text, value, onChange])
-  return (
-    <TextField label="Search" type="search" placeholder="Name, hint or id" value={text} onChange={setText} />
   )
 }
 

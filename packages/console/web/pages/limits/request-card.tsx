@@ -1,0 +1,56 @@
+/** One request for higher limits. */
+import { useQuery } from '@tanstack/preact-query'
+import type { ComponentChildren } from 'preact'
+import { Link } from 'wouter-preact'
+import type { LimitRequest } from '../../api/types.ts'
+import { Time } from '../../components/text/time.tsx'
+import { DecisionText } from '../../limits/decision-text.tsx'
+import { listChanges, mergeLimits } from '../../limits/limit-changes.ts'
+import { RequestStatus } from '../../limits/request-status.tsx'
+import { tiersQuery } from '../../limits/tiers.ts'
+import { useKey } from '../keys/queries.ts'
+
+export interface RequestCardProps {
+  readonly request: LimitRequest
+  /** Buttons. */
+  readonly children: ComponentChildren
+}
+
+export function RequestCard({ request, children }: RequestCardProps) {
+  const { keyId, keyName, reason, status, createdAt } = request
+  const key = useKey(keyId).data
+  const name = keyName ?? key?.name ?? keyId
+  return (
+    <article class="card request" aria-label={`Request of ${name}`}>
+      <header class="section-header">
+        <div>
+          <h3>
+            <Link href={`/keys/${keyId}`}>{name}</Link>
+          </h3>
+          <p class="muted">
+            Asked <Time at={createdAt} isRelative />
+          </p>
+        </div>
+        {status === 'pending' ? children : <RequestStatus status={status} />}
+      </header>
+      <Changes request={request} />
+      {reason !== '' && <blockquote>{reason}</blockquote>}
+      <DecisionText request={request} />
+    </article>
+  )
+}
+
+function Changes({ request: { keyId, limits, status } }: { readonly request: LimitRequest }) {
+  const key = useKey(keyId).data
+  const tier = (useQuery(tiersQuery).data ?? []).find(({ name }) => name === key?.tier)
+  return (
+    <ul class="changes">
+      {listChanges(limits, mergeLimits(key?.limits, tier)).map(({ name, requested, current }) => (
+        <li key={name}>
+          {name}: <strong class="number">{requested}</strong>
+          {status === 'pending' && key && <span class="muted"> (now {current ?? 'no limit'})</span>}
+        </li>
+      ))}
+    </ul>
+  )
+}
