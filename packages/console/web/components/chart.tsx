@@ -144,7 +144,13 @@ function toOptions({ series, kind, formatAxis, times, colors, width }: Drawing):
       y: { range: (_chart, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
-      { ...axis, grid: { show: false }, space: 72, values: isDaily(times) ? toDayLabels : toTimeLabels },
+      {
+        ...axis,
+        grid: { show: false },
+        space: 72,
+        size: 28,
+        values: isDaily(times) ? toDayLabels : toTimeLabels,
+      },
       { ...axis, size: 64, values: (_chart, splits) => splits.map(formatAxis) },
     ],
     ...(isDaily(times) && {

@@ -16,11 +16,15 @@ export interface DialogProps {
 export function Dialog({ title, onClose, isPersistent = false, isWide = false, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const titleId = useId()
+  const isMounted = useRef(true)
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog?.showModal()
-    // Closing returns the focus to the element that had it before.
-    return () => dialog?.close()
+    return () => {
+      isMounted.current = false
+      // Closing returns the focus to the element that had it before.
+      dialog?.close()
+    }
   }, [])
   return (
     <dialog
@@ -30,6 +34,10 @@ export function Dialog({ title, onClose, isPersistent = false, isWide = false, c
       onCancel={(event) => {
         event.preventDefault()
         if (!isPersistent) onClose()
+      }}
+      onClose={() => {
+        // Browsers close a dialog when Escape is pressed twice, whatever `cancel` did.
+        if (isMounted.current) ref.current?.showModal()
       }}
     >
       <header class="dialog-header">

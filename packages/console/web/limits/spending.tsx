@@ -23,8 +23,8 @@ export const SpendingBar = ({ name, spending, isDetailed = false }: SpendingBarP
   const { nanoUsd, limitNanoUsd, period, resetsAt } = spending
   return (
     <div class="bar-with-text">
-      <p class="bar-texts">
-        <Money nanoUsd={nanoUsd} />
+      <p>
+        <Money nanoUsd={nanoUsd} />{' '}
         <span class="muted number">
           of {formatUsd(limitNanoUsd)} {periodNames[period]}
         </span>
@@ -37,10 +37,10 @@ export const SpendingBar = ({ name, spending, isDetailed = false }: SpendingBarP
       {isDetailed && (
         <p class="muted">
           {resetsAt === undefined ? (
-            'Never starts again.'
+            'Never resets.'
           ) : (
             <>
-              Starts again <Time at={resetsAt} />.
+              Resets <Time at={resetsAt} />.
             </>
           )}
         </p>
