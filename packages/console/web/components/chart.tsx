@@ -11,6 +11,7 @@ export interface ChartSeries {
   readonly values: readonly (number | null)[]
   /** The exact text of a value, by its index, such as an amount of money. @default a rounded count */
   readonly textAt?: (index: number) => string
+  readonly tone?: 'danger'
 }
 
 export interface ChartProps {
@@ -161,7 +162,10 @@ function toOptions({ series, kind, formatAxis, times, colors, width }: Drawing):
     series: [
       { value: (_chart, _seconds, _series, index) => toTimeText(times, index) },
       ...series.map((one, position): uPlot.Series => {
-        const color = colors.series[position % colors.series.length] ?? colors.text
+        const color =
+          one.tone === 'danger'
+            ? colors.danger
+            : (colors.series[position % colors.series.length] ?? colors.text)
         return {
           label: one.name,
           stroke: color,
@@ -210,6 +214,7 @@ const dayMs = 86_400_000
 interface Colors {
   readonly text: string
   readonly grid: string
+  readonly danger: string
   readonly font: string
   readonly series: readonly string[]
 }
@@ -220,6 +225,7 @@ function readColors(element: Element): Colors {
   return {
     text: value('--text-muted'),
     grid: value('--line'),
+    danger: value('--danger-solid'),
     font: style.fontFamily,
     series: [1, 2, 3, 4, 5, 6].map((position) => value(`--chart-${position}`)),
   }

@@ -6,12 +6,13 @@ import type { ApiKey } from '../../api/types.ts'
 export const keysKey = ['keys'] as const
 const keyKey = (id: string) => [...keysKey, 'one', id] as const
 
-export const useKey = (id: string) =>
-  useQuery({
-    queryKey: keyKey(id),
-    queryFn: ({ signal }): Promise<ApiKey> =>
-      read(admin.GET('/keys/{id}', { params: { path: { id } }, signal })),
-  })
+export const keyQuery = (id: string) => ({
+  queryKey: keyKey(id),
+  queryFn: ({ signal }: { readonly signal: AbortSignal }): Promise<ApiKey> =>
+    read(admin.GET('/keys/{id}', { params: { path: { id } }, signal })),
+})
+
+export const useKey = (id: string) => useQuery(keyQuery(id))
 
 /** Returns a function that puts a changed key into the cache, and reads the lists of keys again. */
 export function useKeyChanged(): (key: ApiKey) => void {
