@@ -190,6 +190,11 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const byTenant = await send('GET', '/usage?by=tenant')
     expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 3 }] })
 
+    const changes = await call<{ data: { action: string; outcome: string }[] }>('GET', '/audit')
+    const changing = Object.values(document.paths).flatMap(({ post }) => post?.operationId ?? [])
+    expect([...new Set(changes.answer.data.map(({ action }) => action))].sort()).toEqual(changing.sort())
+    expect(new Set(changes.answer.data.map(({ outcome }) => outcome))).toEqual(new Set(['success']))
+
     const refusals = [
       await call('GET', '/keys/{id}', 'key_none'),
       await call('POST', '/keys', '', { name: '' }),

@@ -142,6 +142,10 @@ describe.each(databases())('in $name', ({ name, fresh }) => {
       tokens: { output: 3 },
       undeliveredTokens: versionIn(dump, 'usage') >= 3 ? 2 : 0,
     })
+    const { batches } = await llm.batches.list()
+    expect(batches.map(({ id, owner, models }) => [id, owner?.caller, models])).toEqual(
+      versionIn(dump, 'batches') >= 1 ? [['msgbatch_1', 'key_rotated', undefined]] : [],
+    )
     await llm.close()
   })
 })

@@ -1,5 +1,6 @@
 /** Creates an `Llm` from its parts. Only this file imports all of them. */
 import { dirname } from 'node:path'
+import { openAuditLog } from './accounts/audit/open-audit-log.ts'
 import { createAccess } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import { CallerSubjects } from './accounts/auth/caller-subjects.ts'
@@ -68,7 +69,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const onError = (cause: unknown, call?: Call): void =>
     report(LlmError.from(cause), call && toLogFields(describeCall(call)))
   const accounts = await openAccounts(resolved, onError)
-  const { database, keys, access, metering, subjects } = accounts
+  const { database, keys, access, metering, subjects, audit } = accounts
   const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf))
   const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
   const resolveDefaultModel = async (): Promise<string> => {
@@ -137,6 +138,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     keys,
     usage: metering.usage,
     tenants,
+    audit: audit.log,
     limits: createCallerLimits(metering.limiter, subjects),
     apiKeyGenerator: async ({ headers }) => {
       const secret = expectCredential({ header: (name) => headers[name]?.toString() })
@@ -268,6 +270,7 @@ async function openAccounts(resolved: Resolved, onError: (cause: unknown, call?:
     const namesOf = (ids: readonly string[]) => keys.namesOf(ids)
     return {
       ...{ database, keys, subjects, onError },
+      audit: await openAuditLog(database, onError),
       deletions: database && (await openDeletionWatcher(database, onError)),
       metering: await openMetering(database, { ...resolved.metering, namesOf, onError }),
       access: createAccess(resolved.access, (secrets) => keys.findCallers(secrets)),
@@ -343,13 +346,18 @@ async function findPayer(keys: Keys, caller: Caller | undefined): Promise<Caller
 const createTenants = (
   engine: Engine,
   pipeline: CallPipeline,
-  { database, keys, deletions, metering }: Awaited<ReturnType<typeof openAccounts>>,
+  { database, keys, deletions, metering, audit }: Awaited<ReturnType<typeof openAccounts>>,
   { batches, responses }: { readonly batches: BatchHost; readonly responses: readonly TenantData[] },
 ): Tenants =>
   new Tenants(
     {
       // Batches first, so that no further item is charged.
-      stores: [batches, ...responses, ...(database ? [new UsageData(database), new KeyData(database)] : [])],
+      stores: [
+        batches,
+        ...responses,
+        ...audit.data,
+        ...(database ? [new UsageData(database), new KeyData(database)] : []),
+      ],
       revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),
       endCalls: async (tenant) => {
         await batches.hideTenant(tenant)

@@ -1,4 +1,5 @@
 /** The facade that host apps use. `create-llm.ts` implements it. */
+import type { AuditLog } from './accounts/audit/audit-log.ts'
 import type { Access } from './accounts/auth/access.ts'
 import type { Caller } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
@@ -38,6 +39,11 @@ export interface Llm extends AppCalls {
   readonly usage: UsageReports
   /** Deletes the data of one tenant. Without a database, the deletion reaches this app only. */
   readonly tenants: Pick<Tenants, 'delete'>
+  /**
+   * Who has changed what through the admin API and the command line. Changes of the app itself are not recorded, because
+   * only the app knows who makes them: use `record`. Without a database, nothing is recorded.
+   */
+  readonly audit: Pick<AuditLog, 'record' | 'list'>
   /** The rate limiter of callers and models. The host app can use it for its own routes, too. */
   readonly limits: CallerLimits
   /**

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { ApiKey, KeyWithSecret } from '@modelmount/core'
+import { type ApiKey, createLlm, type KeyWithSecret } from '@modelmount/core'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../../../../test/support/empty-folder.ts'
 
@@ -61,6 +61,27 @@ test('a running server accepts a new key, and rejects it once revoked', async ()
 
   for (const canary of [secret, next]) expect(output()).not.toContain(canary.slice(-43))
   expect((statSync(join(data, 'modelmount.db')).mode & 0o777).toString(8)).toBe('600')
+})
+
+test('changes are in the audit log, without the secret', async () => {
+  const { key, secret } = await created('laptop', '--tenant', 'acme', '--rpm', '60')
+  await keys('update', key.id, '--name', 'desktop')
+  await keys('rotate', key.id, '--grace', '1h')
+  await keys('revoke', key.id)
+  await expect(keys('rotate', key.id)).rejects.toMatchObject({ code: 1 })
+  const llm = await createLlm({ models: [], auth: 'keys', database: join(data, 'modelmount.db') })
+  onTestFinished(() => llm.close())
+
+  const entries = await llm.audit.list()
+  expect(entries.every(({ caller, target }) => caller === 'command line' && target === key.id)).toBe(true)
+  expect(entries.map(({ action, tenant, changes, outcome }) => [action, tenant, changes, outcome])).toEqual([
+    ['rotateKey', 'acme', {}, 'failure'],
+    ['revokeKey', 'acme', {}, 'success'],
+    ['rotateKey', 'acme', { grace: '1h' }, 'success'],
+    ['updateKey', 'acme', { name: 'desktop' }, 'success'],
+    ['createKey', 'acme', { name: 'laptop', tenant: 'acme', limits: { requestsPerMinute: 60 } }, 'success'],
+  ])
+  expect(JSON.stringify(entries)).not.toContain(secret.slice(-43))
 })
 
 test('commands send the key of $MODELMOUNT_API_KEY', async () => {

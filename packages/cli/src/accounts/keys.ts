@@ -13,6 +13,7 @@ import { humanTime } from '../format/human.ts'
 import { formatUsd } from '../format/money.ts'
 import { table } from '../format/table.ts'
 import { asJson, noteNextPage, print } from '../output.ts'
+import { record } from './record.ts'
 
 export interface KeysOptions {
   /** The folder with `modelmount.db`, or `postgres://…`. @default the folder of models */
@@ -21,25 +22,31 @@ export interface KeysOptions {
 }
 
 export const create = (settings: KeySettings, options: KeysOptions): Promise<void> =>
-  withKeys(options.data === undefined ? undefined : databaseOf(options.data), async (keys) =>
-    printSecret(await keys.create(settings), options),
-  )
+  withKeys(options.data === undefined ? undefined : databaseOf(options.data), async (keys, llm) => {
+    const change = { tenant: settings.tenant, changes: settings, describe: nameKey }
+    printSecret(await record(llm, 'createKey', change, () => keys.create(settings)), options)
+  })
 
 export const rotate = async (
   id: string,
   { grace, ...options }: KeysOptions & { readonly grace?: `${number}s` },
 ): Promise<void> =>
-  withKeys(existingDatabase(options.data), async (keys) =>
-    printSecret(await keys.rotate(id, grace === undefined ? {} : { grace }), options),
-  )
+  withKeys(existingDatabase(options.data), async (keys, llm) => {
+    const rotation = grace === undefined ? {} : { grace }
+    const make = () => keys.rotate(id, rotation)
+    printSecret(await record(llm, 'rotateKey', { target: id, changes: rotation }, make), options)
+  })
 
 export const update = async (
   id: string,
   changesOf: (key: ApiKey) => KeyChanges,
   { data, json }: KeysOptions,
 ): Promise<void> =>
-  withKeys(existingDatabase(data), async (keys) => {
-    const key = await keys.update(id, changesOf(await keys.get(id)))
+  withKeys(existingDatabase(data), async (keys, llm) => {
+    const changes = changesOf(await keys.get(id))
+    const tenant = changes.tenant ?? undefined
+    const make = () => keys.update(id, changes)
+    const key = await record(llm, 'updateKey', { target: id, tenant, changes }, make)
     print(json ? asJson(key) : describeKey(key))
   })
 
@@ -50,8 +57,8 @@ export const show = async (id: string, { data, json }: KeysOptions): Promise<voi
   })
 
 export const revoke = async (id: string, options: KeysOptions): Promise<void> =>
-  withKeys(existingDatabase(options.data), async (keys) => {
-    const key = await keys.revoke(id)
+  withKeys(existingDatabase(options.data), async (keys, llm) => {
+    const key = await record(llm, 'revokeKey', { target: id }, () => keys.revoke(id))
     print(options.json ? asJson(key) : `Revoked the key ${key.name} (${key.id}).\n`)
   })
 
@@ -68,18 +75,20 @@ export const list = async ({ json, data, limit, after }: KeysOptions & PageOptio
  */
 async function withKeys(
   database: string | undefined,
-  work: (keys: Llm['keys']) => Promise<void>,
+  work: (keys: Llm['keys'], llm: Llm) => Promise<void>,
 ): Promise<void> {
   const llm = await createLlm({
     ...{ auth: 'keys', batches: { run: false } },
     ...(database !== undefined && { database }),
   })
   try {
-    await work(llm.keys)
+    await work(llm.keys, llm)
   } finally {
     await llm.close()
   }
 }
+
+const nameKey = ({ key }: KeyWithSecret) => ({ target: key.id, tenant: key.tenant })
 
 function printSecret({ key, secret }: KeyWithSecret, { json = false }: KeysOptions): void {
   if (json) print(asJson({ key, secret }))

@@ -42,9 +42,15 @@ test('deletes a tenant, prints what was deleted, and leaves other tenants', asyn
       spending: 0,
       keys: 0,
       limitRequests: 0,
+      // Its own.
+      erasedAuditEntries: 1,
     },
   })
   expect((await llm.keys.list()).map(({ name }) => name)).toEqual(['of stays'])
+  expect(await llm.audit.list({ action: 'deleteTenant', caller: 'command line' })).toMatchObject([
+    { target: '(deleted)', outcome: 'success' },
+    { target: '(deleted)', outcome: 'success' },
+  ])
 })
 
 test('rejects an empty id, and a folder without a database', async () => {

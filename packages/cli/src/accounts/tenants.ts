@@ -3,6 +3,7 @@ import { createLlm } from '@modelmount/core'
 import { existingDatabase } from '../database.ts'
 import { table } from '../format/table.ts'
 import { asJson, print } from '../output.ts'
+import { record } from './record.ts'
 
 export interface TenantDeletionOptions {
   readonly usage: 'delete' | 'anonymize'
@@ -16,7 +17,9 @@ export async function deleteTenant(id: string, { usage, data, json }: TenantDele
     ...{ auth: 'keys', database: existingDatabase(data), batches: { run: false } },
   })
   try {
-    const { revokedKeys, deleted } = await llm.tenants.delete(id, { usage })
+    const change = { target: id, tenant: id, changes: { usage } }
+    const make = () => llm.tenants.delete(id, { usage })
+    const { revokedKeys, deleted } = await record(llm, 'deleteTenant', change, make)
     if (json) print(asJson({ tenant: id, revokedKeys, deleted }))
     else {
       const rows = Object.entries(deleted).map(([name, count]) => [name, `${count}`])

@@ -1,4 +1,5 @@
 /** All tables of Modelmount: the steps that create them, and what the database contains after a step. */
+import { auditTables } from '../accounts/audit/tables.ts'
 import { keyTables } from '../accounts/keys/tables.ts'
 import { tenantTables } from '../accounts/tenants/tables.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
@@ -9,6 +10,7 @@ import type { Migration } from '../storage/migrations.ts'
 
 /** Steps by owner. */
 export const schema: Readonly<Record<string, readonly Migration[]>> = {
+  audit: auditTables,
   batches: batchTables,
   keys: keyTables,
   limits: limitTables,

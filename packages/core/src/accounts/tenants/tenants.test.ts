@@ -101,7 +101,7 @@ describe.each(databases())('deleting a tenant in $name', ({ fresh }) => {
       promptStates: 0,
       deleted: {
         ...{ batches: 0, files: 0, responses: 0, conversations: 0 },
-        ...{ keys: 2, limitRequests: 2, calls: 3, usageSums: 3, spending: 3 },
+        ...{ keys: 2, limitRequests: 2, calls: 3, usageSums: 3, spending: 3, erasedAuditEntries: 0 },
       },
     })
     expect(await rowsOf(database, 'left', [...callers, 'user'])).toEqual([])
@@ -165,7 +165,7 @@ describe.each(databases())('deleting a tenant in $name', ({ fresh }) => {
 
     const { revokedKeys, deleted } = await llm.tenants.delete('left')
 
-    expect([revokedKeys, ...Object.values(deleted)]).toEqual(Array(10).fill(0))
+    expect([revokedKeys, ...Object.values(deleted)]).toEqual(Array(11).fill(0))
   })
 
   test('works in batches', async () => {

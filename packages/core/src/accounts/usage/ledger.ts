@@ -9,6 +9,7 @@ import { LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
+import { auditTables } from '../audit/tables.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type NanoUsdLimit, toNanoUsdLimit } from '../spending-limit.ts'
 import type { CallUsage } from './call-usage.ts'
@@ -113,6 +114,8 @@ export interface DeferredCharge {
 
 export async function openLedger(database: Database, options: LedgerOptions = {}): Promise<Ledger> {
   await migrate(database, 'usage', usageTables)
+  // The retention also deletes entries of the audit log.
+  await migrate(database, 'audit', auditTables)
   return new Ledger(database, options)
 }
 

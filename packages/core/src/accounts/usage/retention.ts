@@ -1,4 +1,4 @@
-/** Deletes old rows of calls, and merges old sums of days into sums of months. */
+/** Deletes old rows of calls and of the audit log, and merges old sums of days into sums of months. */
 import type { Database } from '../../storage/database.ts'
 import { mergeIntoMonths } from './month-sums.ts'
 import { longestAgeMs, observeClock } from './retention-clock.ts'
@@ -53,17 +53,19 @@ export class Retention {
   async #run(): Promise<void> {
     const { clock, retentionMs } = this.#options
     const horizonOf = await observeClock(this.#database, clock())
-    if (Number.isFinite(retentionMs)) await this.#deleteCalls(horizonOf(retentionMs))
-    await mergeIntoMonths(this.#database, horizonOf(longestAgeMs), () => this.#isClosed)
+    if (Number.isFinite(retentionMs)) await this.#deleteRows('modelmount_calls', horizonOf(retentionMs))
+    const yearAgo = horizonOf(longestAgeMs)
+    await this.#deleteRows('modelmount_audit', yearAgo)
+    await mergeIntoMonths(this.#database, yearAgo, () => this.#isClosed)
   }
 
   /** Deletes in batches, so that other queries run in between. Several processes may do this at once. */
-  async #deleteCalls(before: number): Promise<void> {
+  async #deleteRows(table: 'modelmount_calls' | 'modelmount_audit', before: number): Promise<void> {
     let removed: number
     do {
       const rows = await this.#database.query(
-        `DELETE FROM modelmount_calls WHERE id IN
-           (SELECT id FROM modelmount_calls WHERE at < ? ORDER BY at LIMIT ${batchSize}) RETURNING id`,
+        `DELETE FROM ${table} WHERE id IN
+           (SELECT id FROM ${table} WHERE at < ? ORDER BY at LIMIT ${batchSize}) RETURNING id`,
         [before],
       )
       removed = rows.length

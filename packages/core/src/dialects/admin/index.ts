@@ -13,7 +13,8 @@ import { defineDialect, type Handler } from '../dialect.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 import { renderError, renderErrorFrame } from './errors.ts'
 import { createOpenApiDocument } from './openapi.ts'
-import { type AdminRoute, scopeOf } from './route.ts'
+import { recordChange } from './record-change.ts'
+import { type AdminCall, type AdminRoute, scopeOf } from './route.ts'
 import { adminRouteTable } from './routes/index.ts'
 
 export const createAdminTable = (): DialectTable => ({
@@ -26,15 +27,17 @@ export const createAdminTable = (): DialectTable => ({
 })
 
 const toHandler =
-  ({ body, isBodyOptional = false, needsDatabase = true, response, status, handle }: AdminRoute): Handler =>
+  (route: AdminRoute): Handler =>
   async ({ request, caller, onError }, llm) => {
+    const { method, body, isBodyOptional = false, needsDatabase = true, response, status } = route
     if (needsDatabase && !llm.keys.hasDatabase) throw databaseRequired()
-    const result = await handle({
+    const adminCall: AdminCall = {
       ...{ llm, caller, request, onError },
       id: request.params.id ?? '',
       query: (name) => request.query(name),
       body: body && parseSettings(body, await request.json(isBodyOptional ? {} : undefined)),
-    })
+    }
+    const result = await (method === 'GET' ? route.handle(adminCall) : recordChange(route, adminCall))
     return typeof response === 'string' ? (result as HttpResponse) : json(result, status)
   }
 

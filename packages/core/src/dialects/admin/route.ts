@@ -27,6 +27,11 @@ export interface AdminRoute {
   readonly response: z.ZodType | string
   /** @default 200 */
   readonly status?: number
+  /**
+   * For the audit log: the tenant whose data a change is about, where neither `:id` nor `tenant` of the body or the
+   * response say it.
+   */
+  tenantOf?(call: AdminCall): string
   /** Returns the value of the JSON response. With a media type as `response`, returns an `HttpResponse`. */
   handle(call: AdminCall): Promise<unknown>
 }

@@ -19,7 +19,7 @@ export const batchRoutes: readonly AdminRoute[] = [
     needsDatabase,
     response: pageOf(schema.Batch),
     handle: async ({ llm, query }) => {
-      const status = parseSettings(schema.BatchStatus.optional(), query('status'))
+      const { status } = parseSettings(schema.BatchFilters, { status: query('status') })
       const page = parsePage(query)
       const { batches } = await llm.batches.list({ status, ...page })
       return toPage(batches.map(toAnswer), page, ({ id }) => id)

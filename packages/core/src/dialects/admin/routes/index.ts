@@ -1,6 +1,7 @@
 /** All routes of the admin API. The OpenAPI document is created from this table. */
 import type { AdminRoute } from '../route.ts'
 import { activityRoutes } from './activity.ts'
+import { auditRoutes } from './audit.ts'
 import { batchRoutes } from './batches.ts'
 import { keyRoutes } from './keys.ts'
 import { limitRequestRoutes } from './limit-requests.ts'
@@ -14,4 +15,5 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...usageRoutes,
   ...activityRoutes,
   ...batchRoutes,
+  ...auditRoutes,
 ]

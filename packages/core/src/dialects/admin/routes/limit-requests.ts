@@ -1,4 +1,5 @@
 /** Routes of requests for higher limits. */
+import { tenantOf } from '../../../accounts/auth/caller.ts'
 import { LimitRequestInput, parseSettings } from '../../../accounts/keys/schema.ts'
 import type * as settings from '../../../accounts/keys/settings.ts'
 import { type AdminRoute, parsePage, toPage } from '../route.ts'
@@ -27,6 +28,7 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     scope: 'inference',
     body: LimitRequestInput,
     canConflict: true,
+    tenantOf: ({ caller }) => tenantOf(caller),
     response: LimitRequest,
     status: 201,
     handle: ({ llm, caller, body }) => llm.keys.requests.create(caller, body as settings.LimitRequestInput),

@@ -12,6 +12,7 @@ export const tenantRoutes: readonly AdminRoute[] = [
     body: TenantDeletion,
     isBodyOptional: true,
     canConflict: true,
+    tenantOf: ({ id }) => id,
     response: DeletedTenant,
     handle: ({ llm, id, body }) => llm.tenants.delete(id, body as z.output<typeof TenantDeletion>),
   },

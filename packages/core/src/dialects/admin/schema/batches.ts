@@ -2,9 +2,13 @@
 import { z } from 'zod'
 import { count, timestamp } from './lists.ts'
 
+const statuses = ['validating', 'in_progress', 'canceling', 'ended', 'failed'] as const
+
 export const BatchStatus = z
-  .enum(['validating', 'in_progress', 'canceling', 'ended', 'failed'])
+  .enum(statuses, `Expected one of ${statuses.join(', ')}.`)
   .describe('failed: the file with the requests was invalid, and none of them has run.')
+
+export const BatchFilters = z.object({ status: BatchStatus.optional() })
 
 export const Batch = z.strictObject({
   id: z.string(),

@@ -1,0 +1,32 @@
+/** Records the changes of routes in the audit log. */
+import { type AdminCall, type AdminRoute, scopeOf } from './route.ts'
+
+export const recordChange = (route: AdminRoute, call: AdminCall): Promise<unknown> =>
+  call.llm.audit.record(
+    {
+      caller: call.caller,
+      action: route.name,
+      target: call.id || undefined,
+      tenant: route.tenantOf?.(call) ?? fieldsOf(call.body).tenant ?? undefined,
+      changes: fieldsOf(call.body),
+      describe: nameChanged,
+      // Else keys of users could fill the log with attempts that change nothing.
+      keepsFailures: scopeOf(route) === 'admin',
+    },
+    () => route.handle(call),
+  )
+
+/** Ids in the response of a route: of an entry, or of a key beside its secret. */
+function nameChanged(response: unknown): Readonly<Record<'target' | 'tenant', string | undefined>> {
+  const { id, tenant, key } = fieldsOf(response)
+  return { target: id ?? key?.id, tenant: tenant ?? key?.tenant ?? undefined }
+}
+
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? value : {})
+
+/** Settings contain `tenant: null` to remove it. */
+interface Fields {
+  readonly id?: string
+  readonly tenant?: string | null
+  readonly key?: Fields
+}

@@ -1,0 +1,125 @@
+/** The audit log of the admin API, over HTTP. */
+import { createLlm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { adminRouter } from '@modelmount/express'
+import express from 'express'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { databases } from '../support/databases.ts'
+import { emptyFolder } from '../support/empty-folder.ts'
+import { listen } from '../support/listen.ts'
+
+interface Entry {
+  readonly id: string
+  readonly action: string
+  readonly outcome: string
+}
+
+describe.each(databases())('the audit log in $name', ({ fresh }) => {
+  async function open() {
+    const location = await fresh()
+    const llm = await createLlm({
+      engine: scriptedEngine('Hello.'),
+      models: emptyFolder(),
+      auth: 'keys',
+      database: location,
+    })
+    const { url, close } = await listen(express().use('/admin', adminRouter(llm)))
+    onTestFinished(async () => {
+      await close()
+      await llm.close()
+    })
+    const admin = await llm.keys.create({ name: 'console of Ada', scopes: ['admin'] })
+    const send = async (path: string, body?: object, secret = admin.secret) => {
+      const response = await fetch(`${url}/admin${path}`, {
+        method: body ? 'POST' : 'GET',
+        headers: { 'x-api-key': secret, 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      })
+      return { status: response.status, answer: (await response.json()) as never }
+    }
+    const entries = async (query = '') =>
+      ((await send(`/audit${query}`)).answer as { readonly data: readonly Entry[] }).data
+    return { llm, location, admin: admin.key, send, entries }
+  }
+
+  test('says who has changed what, with which key, and whether it worked', async () => {
+    const { admin, send, entries } = await open()
+    const settings = { name: 'laptop', tenant: 'acme', limits: { concurrent: 2 } }
+    const { key } = (await send('/keys', settings)).answer as { key: { id: string } }
+    const changed = { name: 'desktop', tier: null }
+    await send(`/keys/${key.id}`, changed)
+    await send(`/keys/${key.id}/revoke`, {})
+    await send(`/keys/${key.id}/rotate`, { grace: '1h' })
+    await send('/keys/key_none/revoke', {})
+
+    const by = { caller: admin.id, key: { id: admin.id, name: 'console of Ada' } }
+    const found = await entries()
+    expect(found).toHaveLength(5)
+    expect(found).toEqual(
+      expect.arrayContaining(
+        [
+          { action: 'createKey', target: key.id, tenant: 'acme', changes: settings, outcome: 'success' },
+          { action: 'updateKey', target: key.id, tenant: 'acme', changes: changed, outcome: 'success' },
+          { action: 'revokeKey', target: key.id, tenant: 'acme', changes: {}, outcome: 'success' },
+          {
+            ...{ action: 'rotateKey', target: key.id, tenant: 'acme', changes: { grace: '1h' } },
+            ...{ outcome: 'failure', error: 'conflict' },
+          },
+          { action: 'revokeKey', target: 'key_none', changes: {}, outcome: 'failure', error: 'not_found' },
+        ].map((entry) => ({ ...by, ...entry, id: expect.any(String), at: expect.any(String) })),
+      ),
+    )
+  })
+
+  test('has no entry for reads, rejected requests, and attempts of users that change nothing', async () => {
+    const { llm, send, entries } = await open()
+    const { secret } = await llm.keys.create({ name: 'user' })
+    const ask = { limits: { concurrent: 5 } }
+
+    const statuses = [
+      await send('/keys'),
+      await send('/keys', { name: '' }),
+      await send('/keys', { name: 'mine' }, secret),
+      await send('/keys', { name: 'mine' }, 'wrong'),
+      await send('/limit-requests', ask, secret),
+      await send('/limit-requests', ask, secret),
+    ].map(({ status }) => status)
+
+    expect(statuses).toEqual([200, 400, 403, 401, 201, 409])
+    expect((await entries()).map(({ action, outcome }) => [action, outcome])).toEqual([
+      ['createLimitRequest', 'success'],
+    ])
+  })
+
+  test('changes nothing while the log cannot be written', async () => {
+    const { llm, location, send } = await open()
+    const database = await openDatabase(location)
+    await database.query('ALTER TABLE modelmount_audit RENAME TO modelmount_elsewhere')
+    await database.close()
+
+    expect((await send('/keys', { name: 'unseen' })).status).toBe(500)
+    expect(await llm.keys.list()).toHaveLength(1)
+  })
+
+  test('has pages and filters, and rejects invalid times', async () => {
+    const { admin, send, entries } = await open()
+    for (const name of ['a', 'b', 'c']) await send('/keys', { name })
+    await send('/keys/key_none/revoke', {})
+
+    const first = (await send('/audit?action=createKey&limit=2')).answer as { data: Entry[]; next: string }
+    const rest = await entries(`?action=createKey&limit=2&after=${first.next}`)
+    expect(new Set([...first.data, ...rest].map(({ id }) => id)).size).toBe(3)
+    expect(await entries(`?caller=${admin.id}`)).toHaveLength(4)
+    expect(await entries('?target=key_none')).toMatchObject([{ action: 'revokeKey' }])
+    const today = new Date().toISOString().slice(0, 10)
+    expect(await entries(`?from=${today}&to=${today}`)).toHaveLength(4)
+    expect(await entries(`?to=${today}T00:00:00Z`)).toEqual([])
+    expect(await send('/audit?from=yesterday')).toMatchObject({
+      status: 400,
+      answer: {
+        error: { code: 'invalid_request', message: expect.stringMatching(/^from: /), param: 'from' },
+      },
+    })
+  })
+})
