@@ -4,8 +4,9 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { request, send, setCsrfToken } from './client.ts'
 import { checkResponse, toNetworkError } from './errors.ts'
+import { includesScope, type Scope } from './scopes.ts'
 
-export type Scope = 'inference' | 'models' | 'admin:read' | 'admin'
+export type { Scope }
 
 /** Response of `GET session`. */
 export interface Session {
@@ -66,10 +67,6 @@ export function useSession(): Session {
   if (session === undefined) throw new Error('useSession: expected a SessionProvider above this component.')
   return session
 }
-
-/** Whether scopes include another one. `admin` includes `admin:read`. */
-export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>
-  scopes.includes(scope) || (scope === 'admin:read' && scopes.includes('admin'))
 
 /** Whether the viewer has a scope. */
 export const useCan = (scope: Scope): boolean => includesScope(useSession().scopes, scope)

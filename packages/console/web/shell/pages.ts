@@ -1,7 +1,8 @@
 /** All pages, in the order of the navigation. */
 import type { ComponentType } from 'preact'
 import { lazy } from 'preact/compat'
-import { includesScope, type Scope, type Session } from '../api/session.ts'
+import { includesScope, type Scope } from '../api/scopes.ts'
+import type { Session } from '../api/session.ts'
 import type { IconName } from '../components/icon.tsx'
 
 export interface PageEntry {
