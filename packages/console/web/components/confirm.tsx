@@ -12,6 +12,8 @@ export interface ConfirmProps {
   readonly children: ComponentChildren
   /** The verb on the button, such as `Revoke key`. */
   readonly action: string
+  /** The other button. @default 'Cancel' */
+  readonly dismiss?: string
   /** @default true */
   readonly isDangerous?: boolean
   readonly onConfirm: () => Promise<unknown>
@@ -19,7 +21,8 @@ export interface ConfirmProps {
   readonly onClose: () => void
 }
 
-export function Confirm({ title, children, action, isDangerous = true, onConfirm, onClose }: ConfirmProps) {
+export function Confirm(props: ConfirmProps) {
+  const { title, children, action, dismiss = 'Cancel', isDangerous = true, onConfirm, onClose } = props
   const confirmation = useMutation({ mutationFn: onConfirm, onSuccess: onClose })
   return (
     <Dialog title={title} onClose={onClose}>
@@ -28,7 +31,7 @@ export function Confirm({ title, children, action, isDangerous = true, onConfirm
         {confirmation.error && <ErrorMessage error={confirmation.error} />}
       </DialogBody>
       <DialogActions>
-        <Button onClick={onClose}>Cancel</Button>
+        <Button onClick={onClose}>{dismiss}</Button>
         <Button
           kind={isDangerous ? 'danger' : 'primary'}
           isBusy={confirmation.isPending}

@@ -37,18 +37,23 @@ export interface Pages<Row> {
 export function usePages<Row>(
   key: readonly unknown[],
   fetchPage: (call: { readonly page: PageQuery; readonly signal: AbortSignal }) => Promise<PageOf<Row>>,
-  options: { readonly refetchInterval?: number } = {},
+  {
+    refetchInterval = () => false,
+  }: {
+    /** When to read the page again, in ms. Hidden tabs read nothing. */
+    readonly refetchInterval?: (rows: readonly Row[] | undefined) => number | false
+  } = {},
 ): Pages<Row> {
   const listId = JSON.stringify(key)
   const [trail, setTrail] = useState<{ listId: string; afters: readonly string[] }>({ listId, afters: [] })
   const afters = trail.listId === listId ? trail.afters : []
   const after = afters.at(-1)
-  const query = useQuery({
+  const query = useQuery<PageOf<Row>>({
     queryKey: [...key, { after }],
     queryFn: ({ signal }) =>
       fetchPage({ page: { limit: pageSize, ...(after !== undefined && { after }) }, signal }),
     placeholderData: keepPreviousData,
-    ...options,
+    refetchInterval: ({ state }) => refetchInterval(state.data?.data),
   })
   const next = query.data?.next
   return {

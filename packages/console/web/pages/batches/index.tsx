@@ -1,6 +1,14 @@
-/** Batches. */
-import { Page } from '../../components/page.tsx'
+/** The pages of batches. */
+import { Route, Switch } from 'wouter-preact'
+import { BatchDetails } from './batch-details.tsx'
+import { BatchList } from './batch-list.tsx'
+import './batches.css'
 
 export default function Batches() {
-  return <Page title="Batches">Under construction.</Page>
+  return (
+    <Switch>
+      <Route path="/batches/:id">{({ id }) => <BatchDetails id={id} />}</Route>
+      <Route component={BatchList} />
+    </Switch>
+  )
 }
