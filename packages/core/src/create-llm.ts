@@ -153,6 +153,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     close: async (options) => shutdown.close(resolveCloseOptions(options)),
     [internals]: {
       ...{ access, shutdown, liveCalls },
+      tiers: () => subjects.tiers ?? {},
       sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },

@@ -1,7 +1,7 @@
 /** The facade that host apps use. `create-llm.ts` implements it. */
 import type { AuditLog } from './accounts/audit/audit-log.ts'
 import type { Access } from './accounts/auth/access.ts'
-import type { Caller } from './accounts/auth/caller.ts'
+import type { Caller, Tiers } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
 import type { Sessions } from './accounts/sessions/sessions.ts'
 import type { Tenants } from './accounts/tenants/tenants.ts'
@@ -114,6 +114,8 @@ export interface LlmInternals {
   hasBatches(): boolean
   /** Runs the callback when the app closes. */
   onClose(callback: () => void): void
+  /** The option `tiers`, as it is now. Empty without one. */
+  tiers(): Tiers
   /** Sessions of browsers. */
   readonly sessions: Sessions
   /** The calls that run now. */

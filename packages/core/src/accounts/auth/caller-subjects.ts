@@ -20,6 +20,11 @@ export class CallerSubjects {
     this.#tiers = tiers
   }
 
+  /** Undefined if the app has no such option. */
+  get tiers(): Tiers | undefined {
+    return this.#tiers
+  }
+
   /** Undefined if the app has no option `tiers`. */
   get tierNames(): readonly string[] | undefined {
     return this.#tiers && Object.keys(this.#tiers)

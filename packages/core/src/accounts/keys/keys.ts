@@ -9,7 +9,7 @@ import { createAbsentDatabase } from '../../storage/absent-database.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import type { Caller } from '../auth/caller.ts'
-import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
+import { checkLimit, unknownEntry } from '../page.ts'
 import {
   type KeyRow,
   keyColumns,
@@ -20,6 +20,7 @@ import {
   serializeGrant,
   toSafeId,
 } from './key-rows.ts'
+import { type KeyStatus, type KeysQuery, toWhere } from './keys-query.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
@@ -33,7 +34,7 @@ export interface ApiKey extends Grant {
   readonly tenant: string
   /** Beginning and end of the secret. */
   readonly hint: string
-  readonly status: 'active' | 'expired' | 'revoked'
+  readonly status: KeyStatus
   readonly createdAt: Date
   readonly expiresAt?: Date
   readonly revokedAt?: Date
@@ -120,15 +121,16 @@ export class Keys {
    * Lists up to `limit` keys, including revoked keys. The newest key comes first. `after` is the id of the last
    * key of the previous page.
    */
-  async list({ limit, after }: PageQuery = {}): Promise<readonly ApiKey[]> {
+  async list({ limit, after, search, status }: KeysQuery = {}): Promise<readonly ApiKey[]> {
     const { clock } = this.#database
     const size = checkLimit(limit)
     const last = after === undefined ? undefined : await this.#rowOf(after)
     if (after !== undefined && !last) throw unknownEntry('a key')
+    const { where, values } = toWhere({ last, search, status }, clock)
     const rows = await this.#database.query<KeyRow>(
       `SELECT ${keyColumns(clock)} FROM modelmount_keys
-       ${last ? 'WHERE created_at <= ? AND (created_at < ? OR id > ?)' : ''} ORDER BY created_at DESC, id LIMIT ?`,
-      [...(last ? [last.created_at, last.created_at, last.id] : []), size],
+       ${where} ORDER BY created_at DESC, id LIMIT ?`,
+      [...values, size],
       { isSlow: true },
     )
     return rows.map(toApiKey)

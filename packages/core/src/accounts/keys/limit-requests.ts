@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { invalidRequest, LlmError } from '../../errors.ts'
+import { toStorableId } from '../../limits/demand.ts'
 import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -15,6 +16,8 @@ import type { LimitRequestInput } from './settings.ts'
 export interface LimitRequest {
   readonly id: string
   readonly keyId: string
+  /** Current name of the key. */
+  readonly keyName: string
   /** Requested limits. The other limits of the key do not change. */
   readonly limits: InferenceLimits
   /** Written by the requester. */
@@ -22,6 +25,17 @@ export interface LimitRequest {
   readonly status: 'pending' | 'approved' | 'refused'
   readonly createdAt: Date
   readonly decidedAt?: Date
+  /** Written by the person who has decided. */
+  readonly note?: string
+  /** Id of the caller who has decided. Absent for the host app itself. */
+  readonly decidedBy?: string
+}
+
+export interface Decision {
+  /** Up to 2,000 characters, for the owner of the key. @default none */
+  readonly note?: string | undefined
+  /** Id of the caller who decides. @default the host app itself */
+  readonly decidedBy?: string | undefined
 }
 
 export class LimitRequests {
@@ -59,18 +73,24 @@ export class LimitRequests {
    * Returns up to `limit` requests, the oldest first. `after` is the id of the last request of the previous
    * page.
    */
-  async list({ status, limit, after }: LimitRequestsQuery = {}): Promise<readonly LimitRequest[]> {
+  async list({ status, keyId, limit, after }: LimitRequestsQuery = {}): Promise<readonly LimitRequest[]> {
     const size = checkLimit(limit)
     const last = after === undefined ? undefined : await this.#rowOf(this.#database, after)
     if (after !== undefined && !last) throw unknownEntry('a limit request')
     const conditions = [
       ...(status ? ['status = ?'] : []),
+      ...(keyId === undefined ? [] : ['key_id = ?']),
       ...(last ? ['created_at >= ? AND (created_at > ? OR id > ?)'] : []),
     ]
     const rows = await this.#database.query<LimitRequestRow>(
       `SELECT ${columns} FROM modelmount_limit_requests
        ${conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''} ORDER BY created_at, id LIMIT ?`,
-      [...(status ? [status] : []), ...(last ? [last.created_at, last.created_at, last.id] : []), size],
+      [
+        ...(status ? [status] : []),
+        ...(keyId === undefined ? [] : [toSafeId(keyId)]),
+        ...(last ? [last.created_at, last.created_at, last.id] : []),
+        size,
+      ],
       { isSlow: true },
     )
     return rows.map(toRequest)
@@ -80,10 +100,10 @@ export class LimitRequests {
    * Sets the requested limits, which apply from the key's next call on. Rejects with `not_found` for an
    * unknown id, and with `conflict` for a decided request or a revoked key.
    */
-  approve(id: string): Promise<LimitRequest> {
+  approve(id: string, decision: Decision = {}): Promise<LimitRequest> {
     const { clock } = this.#database
     return this.#database.transaction(async (queries) => {
-      const request = await this.#decide(queries, id, 'approved')
+      const request = await this.#decide(queries, id, 'approved', decision)
       const row = await lockKey(queries, clock, request.keyId)
       const grant = parseGrant(row)
       await saveKey(queries, clock, row, { ...grant, limits: { ...grant.limits, ...request.limits } })
@@ -92,15 +112,22 @@ export class LimitRequests {
   }
 
   /** Rejects with `not_found` for an unknown id, and with `conflict` for a decided request. */
-  refuse(id: string): Promise<LimitRequest> {
-    return this.#database.transaction((queries) => this.#decide(queries, id, 'refused'))
+  refuse(id: string, decision: Decision = {}): Promise<LimitRequest> {
+    return this.#database.transaction((queries) => this.#decide(queries, id, 'refused', decision))
   }
 
-  async #decide(queries: Queries, id: string, status: 'approved' | 'refused'): Promise<LimitRequest> {
+  async #decide(
+    queries: Queries,
+    id: string,
+    status: 'approved' | 'refused',
+    { note, decidedBy }: Decision,
+  ): Promise<LimitRequest> {
+    const given = schema.parseSettings(schema.DecisionInput, { note })
     const [row] = await queries.query<LimitRequestRow>(
-      `UPDATE modelmount_limit_requests SET status = ?, decided_at = ${this.#database.clock}
+      `UPDATE modelmount_limit_requests
+       SET status = ?, note = ?, decided_by = ?, decided_at = ${this.#database.clock}
        WHERE id = ? AND status = 'pending' RETURNING ${columns}`,
-      [status, toSafeId(id)],
+      [status, given.note || null, decidedBy === undefined ? null : toStorableId(decidedBy), toSafeId(id)],
     )
     if (row) return toRequest(row)
     const decided = await this.#rowOf(queries, id)
@@ -121,9 +148,12 @@ export class LimitRequests {
 interface LimitRequestsQuery extends PageQuery {
   /** @default any status */
   readonly status?: LimitRequest['status'] | undefined
+  /** @default the requests of all keys */
+  readonly keyId?: string | undefined
 }
 
-const columns = 'id, key_id, limits, reason, status, created_at, decided_at'
+const columns = `id, key_id, limits, reason, status, created_at, decided_at, note, decided_by,
+  (SELECT name FROM modelmount_keys WHERE modelmount_keys.id = key_id) AS key_name`
 
 interface LimitRequestRow {
   readonly id: string
@@ -133,14 +163,21 @@ interface LimitRequestRow {
   readonly status: LimitRequest['status']
   readonly created_at: number
   readonly decided_at: number | null
+  readonly note: string | null
+  readonly decided_by: string | null
+  /** The row of a key is deleted with its requests. */
+  readonly key_name: string
 }
 
 const toRequest = (row: LimitRequestRow): LimitRequest => ({
   id: row.id,
   keyId: row.key_id,
+  keyName: row.key_name,
   limits: JSON.parse(row.limits) as InferenceLimits,
   reason: row.reason,
   status: row.status,
   createdAt: new Date(row.created_at),
   ...(row.decided_at !== null && { decidedAt: new Date(row.decided_at) }),
+  ...(row.note !== null && { note: row.note }),
+  ...(row.decided_by !== null && { decidedBy: row.decided_by }),
 })

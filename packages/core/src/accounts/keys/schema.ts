@@ -124,14 +124,17 @@ export const Rotation = z.strictObject({
     .meta({ anyOf: durations, description: "How long the previous secrets stay valid. Default: '24h'." }),
 })
 
-export const LimitRequestInput = z.strictObject({
-  limits,
-  reason: z
-    .string()
-    .trim()
-    .max(2_000)
-    .regex(/^[^\0]*$/, 'Expected a string without NUL.')
-    .optional(),
+/** A text of several lines. PostgreSQL cannot store NUL. */
+const longText = z
+  .string()
+  .trim()
+  .max(2_000)
+  .regex(/^[^\0]*$/, 'Expected a string without NUL.')
+
+export const LimitRequestInput = z.strictObject({ limits, reason: longText.optional() })
+
+export const DecisionInput = z.strictObject({
+  note: longText.optional().describe('For the owner of the key.'),
 })
 
 /** Throws an `invalid_request` that names the field. */

@@ -53,4 +53,9 @@ export const keyTables: readonly Migration[] = [
     )`,
     'CREATE INDEX modelmount_sessions_key_id ON modelmount_sessions (key_id)',
   ],
+  // What the person who decides a limit request writes, and the id of this caller.
+  [
+    'ALTER TABLE modelmount_limit_requests ADD COLUMN note TEXT',
+    'ALTER TABLE modelmount_limit_requests ADD COLUMN decided_by TEXT',
+  ],
 ]

@@ -36,7 +36,7 @@ import {
 } from './report.ts'
 import { Retention } from './retention.ts'
 import { type LedgerCall, RunningCharge } from './running-charge.ts'
-import { lockAccount } from './spending.ts'
+import { lockAccount, querySpending, type SpendingState } from './spending.ts'
 import { modelUnpriced } from './spending-errors.ts'
 import { usageTables } from './tables.ts'
 import { type SpendingWarningOptions, SpendingWarnings } from './warnings.ts'
@@ -244,6 +244,13 @@ export class Ledger {
   /** Returns up to `limit` single calls, the newest first. */
   calls(query: CallsQuery = {}): Promise<readonly CallRow[]> {
     return queryCalls(this.#database, query)
+  }
+
+  /** Returns what the callers with a spending limit have spent in its current period, by id. */
+  spending(
+    callers: readonly Pick<Caller, 'id' | 'spendingLimit'>[],
+  ): Promise<ReadonlyMap<string, SpendingState>> {
+    return querySpending(this.#database, this.#database.clock, callers)
   }
 
   /** Renews the leases of running calls and repeats failed writes. Called by a timer. */

@@ -10,7 +10,7 @@ import type { Ledger, LedgerOptions } from './ledger.ts'
 import type { Prices } from './pricing.ts'
 import type { SpendingWarningOptions } from './warnings.ts'
 
-export type UsageReports = Pick<Ledger, 'report' | 'calls'>
+export type UsageReports = Pick<Ledger, 'report' | 'calls' | 'spending'>
 
 export interface OpenMeteringOptions {
   readonly prices: Prices
@@ -76,4 +76,8 @@ const keyOf = (model: string): string => nameKeyOf(model) ?? model
 const rejectWithoutDatabase = async (): Promise<never> => {
   throw new TypeError('Usage is not stored: expected the option `database` or `prices` of createLlm()')
 }
-const absentReports: UsageReports = { report: rejectWithoutDatabase, calls: rejectWithoutDatabase }
+const absentReports: UsageReports = {
+  report: rejectWithoutDatabase,
+  calls: rejectWithoutDatabase,
+  spending: rejectWithoutDatabase,
+}

@@ -17,6 +17,10 @@ export interface UsageQuery extends PageQuery {
   readonly to?: Date | undefined
   /** By tenant, all usage of a key on one day counts for the tenant of its last call on that day. */
   readonly by: 'key' | 'tenant' | 'model' | 'day'
+  /** Id of a key or of another caller. @default all callers */
+  readonly caller?: string | undefined
+  /** Name of a model, as in a report by model. @default all models */
+  readonly model?: string | undefined
 }
 
 export interface UsageRow extends UsageSums {
@@ -89,7 +93,7 @@ const columns = { key: 'caller', tenant: tenantColumn, model: 'model', day: 'day
 
 export async function queryUsage(
   queries: Queries,
-  { from, to, by, limit, after }: UsageQuery,
+  { from, to, by, limit, after, caller, model }: UsageQuery,
 ): Promise<readonly UsageRow[]> {
   const group = columns[by]
   if (!Object.hasOwn(columns, by))
@@ -98,6 +102,8 @@ export async function queryUsage(
   const conditions = [
     ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
     ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
+    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
+    ...(model !== undefined ? [{ sql: 'model = ?', values: [toStorableId(model)] }] : []),
     ...(after !== undefined ? [{ sql: `${group} > ?`, values: [toStorableId(after)] }] : []),
   ]
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(

@@ -5,12 +5,16 @@ import { auditRoutes } from './audit.ts'
 import { batchRoutes } from './batches.ts'
 import { keyRoutes } from './keys.ts'
 import { limitRequestRoutes } from './limit-requests.ts'
+import { meRoutes } from './me.ts'
 import { tenantRoutes } from './tenants.ts'
+import { tierRoutes } from './tiers.ts'
 import { usageRoutes } from './usage.ts'
 
 export const adminRouteTable: readonly AdminRoute[] = [
   ...keyRoutes,
   ...limitRequestRoutes,
+  ...meRoutes,
+  ...tierRoutes,
   ...tenantRoutes,
   ...usageRoutes,
   ...activityRoutes,

@@ -1,9 +1,10 @@
 /** Routes of keys. */
-import { KeyChanges, KeySettings, Rotation } from '../../../accounts/keys/schema.ts'
+import type * as core from '../../../accounts/keys/keys.ts'
+import { KeyChanges, KeySettings, parseSettings, Rotation } from '../../../accounts/keys/schema.ts'
 import type * as settings from '../../../accounts/keys/settings.ts'
 import type { Llm } from '../../../llm.ts'
 import { type AdminRoute, parsePage, toPage } from '../route.ts'
-import { ApiKey, KeyWithSecret, LimitStatus } from '../schema/keys.ts'
+import { ApiKey, KeySearch, KeyStatus, KeyWithSecret, LimitStatus, ShownKey } from '../schema/keys.ts'
 import { After, Limit, listOf, pageOf } from '../schema/lists.ts'
 
 export const keyRoutes: readonly AdminRoute[] = [
@@ -12,11 +13,14 @@ export const keyRoutes: readonly AdminRoute[] = [
     path: '/keys',
     name: 'listKeys',
     summary: 'List keys, newest first.',
-    query: { limit: Limit, after: After },
-    response: pageOf(ApiKey),
+    query: { search: KeySearch, status: KeyStatus, limit: Limit, after: After },
+    response: pageOf(ShownKey),
     handle: async ({ llm, query }) => {
       const page = parsePage(query)
-      return toPage(await llm.keys.list(page), page, ({ id }) => id)
+      const search = parseSettings(KeySearch.optional(), query('search'))
+      const status = parseSettings(KeyStatus.optional(), query('status'))
+      const keys = await llm.keys.list({ ...page, search, status })
+      return toPage(await withSpending(llm, keys), page, ({ id }) => id)
     },
   },
   {
@@ -34,8 +38,8 @@ export const keyRoutes: readonly AdminRoute[] = [
     path: '/keys/:id',
     name: 'getKey',
     summary: 'Get a key.',
-    response: ApiKey,
-    handle: ({ llm, id }) => llm.keys.get(id),
+    response: ShownKey,
+    handle: async ({ llm, id }) => (await withSpending(llm, [await llm.keys.get(id)]))[0],
   },
   {
     method: 'POST',
@@ -75,3 +79,17 @@ export const keyRoutes: readonly AdminRoute[] = [
     handle: async ({ llm, id }) => ({ data: await llm.limits.of(await llm.keys.get(id)) }),
   },
 ]
+
+/** Adds what the keys with a spending limit have spent. */
+export async function withSpending(llm: Llm, keys: readonly core.ApiKey[]) {
+  const spending = await llm.usage.spending(keys)
+  return keys.map((key) => {
+    const { nanoUsd, limitNanoUsd, ...state } = spending.get(key.id) ?? {}
+    return {
+      ...key,
+      ...(nanoUsd !== undefined && {
+        spending: { nanoUsd: `${nanoUsd}`, limitNanoUsd: `${limitNanoUsd}`, ...state },
+      }),
+    }
+  })
+}

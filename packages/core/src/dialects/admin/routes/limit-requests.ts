@@ -1,6 +1,7 @@
 /** Routes of requests for higher limits. */
 import { tenantOf } from '../../../accounts/auth/caller.ts'
-import { LimitRequestInput, parseSettings } from '../../../accounts/keys/schema.ts'
+import type { Decision } from '../../../accounts/keys/limit-requests.ts'
+import { DecisionInput, LimitRequestInput, parseSettings } from '../../../accounts/keys/schema.ts'
 import type * as settings from '../../../accounts/keys/settings.ts'
 import { type AdminRoute, parsePage, toPage } from '../route.ts'
 import { LimitRequest } from '../schema/keys.ts'
@@ -38,17 +39,23 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     path: '/limit-requests/:id/approve',
     name: 'approveLimitRequest',
     summary: 'Approve a limit request: the key gets the requested limits.',
+    body: DecisionInput,
+    isBodyOptional: true,
     canConflict: true,
     response: LimitRequest,
-    handle: ({ llm, id }) => llm.keys.requests.approve(id),
+    handle: ({ llm, id, caller, body }) =>
+      llm.keys.requests.approve(id, { ...(body as Decision), decidedBy: caller.id }),
   },
   {
     method: 'POST',
     path: '/limit-requests/:id/refuse',
     name: 'refuseLimitRequest',
     summary: 'Refuse a limit request: the limits of the key do not change.',
+    body: DecisionInput,
+    isBodyOptional: true,
     canConflict: true,
     response: LimitRequest,
-    handle: ({ llm, id }) => llm.keys.requests.refuse(id),
+    handle: ({ llm, id, caller, body }) =>
+      llm.keys.requests.refuse(id, { ...(body as Decision), decidedBy: caller.id }),
   },
 ]

@@ -1,8 +1,9 @@
 /** Routes of usage and cost. */
 import { parseSettings } from '../../../accounts/keys/schema.ts'
-import { type AdminRoute, parsePage, toPage } from '../route.ts'
+import type * as usage from '../../../accounts/usage/report.ts'
+import { type AdminCall, type AdminRoute, parsePage, toPage } from '../route.ts'
 import { After, Limit, pageOf } from '../schema/lists.ts'
-import { Day, UsageBy, UsageRow } from '../schema/usage.ts'
+import { Day, UsageBy, UsageKey, UsageModel, UsageRow } from '../schema/usage.ts'
 
 export const usageRoutes: readonly AdminRoute[] = [
   {
@@ -10,25 +11,29 @@ export const usageRoutes: readonly AdminRoute[] = [
     path: '/usage',
     name: 'reportUsage',
     summary: 'Report usage and cost of a range of days, in UTC.',
-    query: { by: UsageBy, from: Day, to: Day, limit: Limit, after: After },
+    query: { by: UsageBy, from: Day, to: Day, key: UsageKey, model: UsageModel, limit: Limit, after: After },
     response: pageOf(UsageRow),
     handle: async ({ llm, query }) => {
-      const [from, to] = [parseDay(query('from')), parseDay(query('to'))]
-      const by = parseSettings(UsageBy, query('by') ?? 'key')
-      const page = parsePage(query)
-      const rows = await llm.usage.report({ by, from, to, ...page })
-      return toPage(
-        rows.map(({ nanoUsd, batch, ...row }) => ({
-          ...row,
-          nanoUsd: `${nanoUsd}`,
-          batch: { ...batch, nanoUsd: `${batch.nanoUsd}` },
-        })),
-        page,
-        ({ group }) => group,
-      )
+      const parsed = parseUsageQuery(query)
+      const rows = await llm.usage.report({ ...parsed, caller: query('key'), model: query('model') })
+      return toPage(rows.map(toUsageRow), parsed, ({ group }) => group)
     },
   },
 ]
+
+export const parseUsageQuery = (query: AdminCall['query']) => ({
+  by: parseSettings(UsageBy, query('by') ?? 'key'),
+  from: parseDay(query('from')),
+  to: parseDay(query('to')),
+  ...parsePage(query),
+})
+
+/** JSON has no bigints. */
+export const toUsageRow = ({ nanoUsd, batch, ...row }: usage.UsageRow) => ({
+  ...row,
+  nanoUsd: `${nanoUsd}`,
+  batch: { ...batch, nanoUsd: `${batch.nanoUsd}` },
+})
 
 const parseDay = (text: string | undefined): Date | undefined => {
   const day = parseSettings(Day.optional(), text)

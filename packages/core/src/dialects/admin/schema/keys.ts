@@ -1,7 +1,7 @@
 /** Response schemas of keys. Requests are validated with the schemas of `llm.keys`. */
 import { z } from 'zod'
 import { KeySettings } from '../../../accounts/keys/schema.ts'
-import { timestamp } from './lists.ts'
+import { nanoUsd, timestamp } from './lists.ts'
 
 const { name, tenant, tier, models, limits, spendingLimit, scopes } = KeySettings.shape
 
@@ -22,6 +22,32 @@ export const ApiKey = z.strictObject({
   lastUsedAt: timestamp.optional().describe('Precise to the minute.'),
 })
 
+const Spending = z.strictObject({
+  nanoUsd: nanoUsd.describe('Spent in the current period, in billionths of a dollar.'),
+  limitNanoUsd: nanoUsd,
+  period: z.enum(['day', 'month', 'lifetime']),
+  resetsAt: timestamp.optional().describe('Start of the next period. Absent for a lifetime.'),
+})
+
+/** A key as an answer shows it, with what it has spent. */
+export const ShownKey = ApiKey.extend({
+  spending: Spending.optional().describe('Absent without a spending limit.'),
+})
+
+export const KeySearch = z.string().max(200).describe('Part of the name, the hint or the id of a key.')
+export const KeyStatus = ApiKey.shape.status
+
+export const Me = z.strictObject({
+  caller: z.strictObject({ id: z.string(), tenant: z.string(), scopes: z.array(z.string()) }),
+  key: ShownKey.optional().describe('Absent if the caller is not an API key.'),
+})
+
+export const TierRow = z.strictObject({
+  name: z.string(),
+  limits: limits.unwrap(),
+  weight: z.int().min(1).describe("Share of a model's time, relative to other tenants."),
+})
+
 export const KeyWithSecret = z.strictObject({
   key: ApiKey,
   secret: z.string().describe('Cannot be read again.'),
@@ -30,11 +56,14 @@ export const KeyWithSecret = z.strictObject({
 export const LimitRequest = z.strictObject({
   id: z.string(),
   keyId: z.string(),
+  keyName: z.string().describe('Current name of the key.'),
   limits: limits.unwrap(),
   reason: z.string(),
   status: z.enum(['pending', 'approved', 'refused']),
   createdAt: timestamp,
   decidedAt: timestamp.optional(),
+  note: z.string().optional().describe('Of the person who has decided.'),
+  decidedBy: z.string().optional().describe('Id of the caller who has decided.'),
 })
 
 export const LimitStatus = z.strictObject({
