@@ -17,22 +17,11 @@ export type BodyOf<Name extends keyof operations> = operations[Name] extends {
   ? Body
   : never
 
-export type ApiKey = ResponseOf<'getKey'> & { readonly spending?: Spending }
+export type ApiKey = ResponseOf<'getKey'>
+export type Spending = NonNullable<ApiKey['spending']>
 export type KeySettings = BodyOf<'createKey'>
 export type KeyChanges = BodyOf<'updateKey'>
 export type Limits = NonNullable<KeySettings['limits']>
 export type SpendingLimit = NonNullable<KeySettings['spendingLimit']>
 export type LimitStatus = ResponseOf<'getKeyLimits'>['data'][number]
-export type LimitRequest = ResponseOf<'listLimitRequests'>['data'][number] & {
-  readonly keyName?: string
-  readonly note?: string
-  readonly decidedBy?: string
-}
-
-/** Spending of a key with a spending limit, in the current period. */
-export interface Spending {
-  readonly nanoUsd: string
-  readonly limitNanoUsd: string
-  readonly period: SpendingLimit['period']
-  readonly resetsAt?: string
-}
+export type LimitRequest = ResponseOf<'listLimitRequests'>['data'][number]

@@ -21,7 +21,11 @@ export function KeyList() {
   const [search, searchText, setSearch] = useTypedFilter('search')
   const [status, setStatus] = useFilter('status')
   const pages = usePages<ApiKey>([...keysKey, 'list', search, status], ({ page, signal }) => {
-    const query = { ...page, ...(search && { search }), ...(status && { status }) }
+    const query = {
+      ...page,
+      ...(search && { search }),
+      ...(status && { status: status as ApiKey['status'] }),
+    }
     return read(admin.GET('/keys', { params: { query }, signal }))
   })
   const create = canChange && (
