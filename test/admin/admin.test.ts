@@ -153,7 +153,9 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const { secret: own } = await llm.keys.create({ name: 'own' })
     for (const path of ['/me', '/me/limits', '/me/usage', '/me/limit-requests'])
       expect((await call('GET', path, '', undefined, own)).status).toBe(200)
-    expect((await call('GET', '/tiers')).answer).toEqual({ data: [{ name: 'gold', limits: {}, weight: 1 }] })
+    expect((await call('GET', '/tiers')).answer).toEqual({
+      data: [{ name: 'gold', limits: {}, weight: 1, keys: 1 }],
+    })
     expect((await call('POST', '/keys/{id}/revoke', key.id)).answer).toMatchObject({ status: 'revoked' })
 
     for await (const _event of await llm.generate(

@@ -3,6 +3,7 @@ import { createLlm, type Llm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter } from '@modelmount/express'
 import express from 'express'
+import request, { type Response } from 'supertest'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { databases } from '../support/databases.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
@@ -29,13 +30,13 @@ describe.each(databases())('on $name', ({ fresh }) => {
     await llm.close()
   })
 
-  const ask = async (path: string, { key = admin, body }: { key?: string; body?: object } = {}) => {
-    const response = await fetch(`${server.url}/admin${path}`, {
-      method: body ? 'POST' : 'GET',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    return { status: response.status, body: await response.json() }
+  const ask = async (
+    path: string,
+    { key = admin, body }: { key?: string; body?: object } = {},
+  ): Promise<Response> => {
+    const agent = request(server.url)
+    const sent = body ? agent.post(`/admin${path}`).send(body) : agent.get(`/admin${path}`)
+    return sent.set('x-api-key', key)
   }
   const namesOf = async (query: string): Promise<readonly string[]> =>
     (await ask(`/keys?${query}`)).body.data.map(({ name }: { readonly name: string }) => name)
@@ -145,10 +146,13 @@ describe.each(databases())('on $name', ({ fresh }) => {
     expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
   })
 
-  test('the tiers of the app have their limits and weights', async () => {
+  test('the tiers of the app have their limits, weights and keys', async () => {
+    await llm.keys.create({ name: 'golden', tier: 'gold' })
+    await llm.keys.create({ name: '"tier":"free"', models: ['"tier":"free"'] })
+
     expect((await ask('/tiers')).body.data).toEqual([
-      { name: 'free', limits: { requestsPerMinute: 5 }, weight: 1 },
-      { name: 'gold', limits: { requestsPerMinute: 600 }, weight: 4 },
+      { name: 'free', limits: { requestsPerMinute: 5 }, weight: 1, keys: 0 },
+      { name: 'gold', limits: { requestsPerMinute: 600 }, weight: 4, keys: 1 },
     ])
   })
 })

@@ -50,7 +50,7 @@ const columns: readonly Column<Tier>[] = [
     id: 'limits',
     header: 'Limits',
     cell: (tier) => {
-      const limits = listLimits(tier)
+      const limits = listLimits(tier.limits)
       if (limits.length === 0) return <span class="muted">None</span>
       return (
         <ul>

@@ -45,7 +45,7 @@ function Changes({ request: { keyId, limits, status } }: { readonly request: Lim
   const tier = (useQuery(tiersQuery).data ?? []).find(({ name }) => name === key?.tier)
   return (
     <ul class="changes">
-      {listChanges(limits, mergeLimits(key?.limits, tier)).map(({ name, requested, current }) => (
+      {listChanges(limits, mergeLimits(key?.limits, tier?.limits)).map(({ name, requested, current }) => (
         <li key={name}>
           {name}: <strong class="number">{requested}</strong>
           {status === 'pending' && key && <span class="muted"> (now {current ?? 'no limit'})</span>}

@@ -18,7 +18,7 @@ export function toWhere(
   { last, search, status }: Pick<KeysQuery, 'search' | 'status'> & { readonly last: KeyRow | undefined },
   clock: string,
 ): { readonly where: string; readonly values: readonly SqlValue[] } {
-  const conditions: readonly Condition[] = [
+  const conditions: readonly KeyCondition[] = [
     ...(last ? [afterRow(last)] : []),
     ...(status === undefined ? [] : [{ sql: statusCondition(status, clock), values: [] }]),
     ...(search === undefined ? [] : [toSearch(search)]),
@@ -29,12 +29,12 @@ export function toWhere(
   }
 }
 
-interface Condition {
+interface KeyCondition {
   readonly sql: string
   readonly values: readonly SqlValue[]
 }
 
-const afterRow = ({ created_at, id }: KeyRow): Condition => ({
+const afterRow = ({ created_at, id }: KeyRow): KeyCondition => ({
   sql: 'created_at <= ? AND (created_at < ? OR id > ?)',
   values: [created_at, created_at, id],
 })
@@ -45,9 +45,11 @@ function statusCondition(status: KeyStatus, clock: string): string {
   return `revoked_at IS NULL AND ${status === 'expired' ? `(${isExpired})` : `NOT (${isExpired})`}`
 }
 
-/** PostgreSQL rejects NUL, which no name contains. */
-function toSearch(text: string): Condition {
-  const pattern = `%${text.replaceAll('\0', '').replaceAll(/[%_\\]/g, '\\$&')}%`
+/** Escapes a text for `LIKE … ESCAPE '\'`. Removes NUL, which PostgreSQL rejects and no name contains. */
+export const escapePattern = (text: string): string => text.replaceAll('\0', '').replaceAll(/[%_\\]/g, '\\$&')
+
+function toSearch(text: string): KeyCondition {
+  const pattern = `%${escapePattern(text)}%`
   const columns = ['name', 'hint', 'id'] as const
   return {
     sql: columns.map((column) => `lower(${column}) LIKE lower(?) ESCAPE '\\'`).join(' OR '),

@@ -20,7 +20,7 @@ import {
   serializeGrant,
   toSafeId,
 } from './key-rows.ts'
-import { type KeyStatus, type KeysQuery, toWhere } from './keys-query.ts'
+import { escapePattern, type KeyStatus, type KeysQuery, toWhere } from './keys-query.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
@@ -134,6 +134,20 @@ export class Keys {
       { isSlow: true },
     )
     return rows.map(toApiKey)
+  }
+
+  /** Returns how many keys of each tier are not revoked, in the order of the names. */
+  countByTier(tiers: readonly string[]): Promise<readonly number[]> {
+    return Promise.all(
+      tiers.map(async (tier) => {
+        const [row] = await this.#database.query<{ readonly keys: number }>(
+          `SELECT count(*) AS keys FROM modelmount_keys WHERE revoked_at IS NULL AND granted LIKE ? ESCAPE '\\'`,
+          [`%${escapePattern(`"tier":${JSON.stringify(tier)}`)}%`],
+          { isSlow: true },
+        )
+        return Number(row?.keys)
+      }),
+    )
   }
 
   /** Returns the current names of keys, by id. Unknown ids are missing. */

@@ -12,10 +12,14 @@ export const tierRoutes: readonly AdminRoute[] = [
     summary: 'List the tiers of the app: their names, limits and weights.',
     needsDatabase: false,
     response: listOf(TierRow),
-    handle: async ({ llm }) => ({
-      data: Object.entries(llm[internals].tiers()).map(([name, { weight = 1, ...limits }]) => ({
-        ...{ name, limits, weight },
-      })),
-    }),
+    handle: async ({ llm }) => {
+      const tiers = llm[internals].tiers()
+      const counts = llm.keys.hasDatabase ? await llm.keys.countByTier(Object.keys(tiers)) : []
+      return {
+        data: Object.entries(tiers).map(([name, { weight = 1, ...limits }], index) => ({
+          ...{ name, limits, weight, keys: counts[index] ?? 0 },
+        })),
+      }
+    },
   },
 ]

@@ -46,6 +46,7 @@ export const TierRow = z.strictObject({
   name: z.string(),
   limits: limits.unwrap(),
   weight: z.int().min(1).describe("Share of a model's time, relative to other tenants."),
+  keys: z.int().min(0).describe('Keys of this tier that are not revoked.'),
 })
 
 export const KeyWithSecret = z.strictObject({
