@@ -1,4 +1,6 @@
 /** The audit log of the admin API, over HTTP. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { adminRouter } from '@modelmount/express'
@@ -89,6 +91,30 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
     expect(statuses).toEqual([200, 400, 403, 401, 201, 409])
     expect((await entries()).map(({ action, outcome }) => [action, outcome])).toEqual([
       ['createLimitRequest', 'success'],
+    ])
+  })
+
+  test('shows who tried when the process was killed before the end of the change', async () => {
+    const { location, admin, send, entries } = await open()
+    const script = `
+      import { createLlm } from '@modelmount/core'
+      const llm = await createLlm({ auth: 'keys', models: [], database: process.argv[1] })
+      const caller = { id: 'ada' }
+      await llm.audit.record({ caller, action: 'revokeKey', target: process.argv[2] }, () => {
+        console.log('changing')
+        return new Promise(() => setInterval(() => {}, 1_000))
+      })`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script, location, admin.id], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(child.stdout, 'data')
+    const exit = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exit
+
+    expect((await send(`/keys/${admin.id}`)).answer).toMatchObject({ status: 'active' })
+    expect(await entries()).toMatchObject([
+      { caller: 'ada', action: 'revokeKey', target: admin.id, tenant: admin.id, outcome: 'unknown' },
     ])
   })
 

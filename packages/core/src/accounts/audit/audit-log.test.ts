@@ -3,7 +3,7 @@ import { databases } from '../../../../../test/support/databases.ts'
 import { createLlm } from '../../create-llm.ts'
 import { LlmError } from '../../errors.ts'
 import type { Llm } from '../../llm.ts'
-import { type Database, UncertainOutcome } from '../../storage/database.ts'
+import { type Database, type SqlValue, UncertainOutcome } from '../../storage/database.ts'
 import { openDatabase } from '../../storage/open.ts'
 import { scriptedEngine } from '../../testing/scripted-engine.ts'
 import { openKeys } from '../keys/keys.ts'
@@ -159,6 +159,16 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
     await expect(llm.audit.list({ limit: 1_001 })).rejects.toMatchObject({ details: { param: 'limit' } })
   })
 
+  test('checks the caller, and changes nothing for an invalid one', async () => {
+    const { llm } = await open()
+    const make = async () => expect.unreachable()
+
+    const caller = { name: 'Ada' } as never
+    await expect(llm.audit.record({ caller, action: 'revokeKey' }, make)).rejects.toThrow('caller.id: ')
+    await llm.audit.record({ caller: { id: 7 as never }, action: 'revokeKey' }, async () => {})
+    expect(await llm.audit.list({ caller: '7' })).toHaveLength(1)
+  })
+
   test('finds the tenant of a key and of a limit request', async () => {
     const { llm } = await open()
     const [{ key: own }, { key: shared }] = [
@@ -250,6 +260,38 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
     expect(errors).toEqual([])
     expect((await llm.audit.list()).map(({ action }) => action)).toEqual(['365 days ago'])
   })
+})
+
+test('a list with any filters reads an index in its order, and sorts nothing', async () => {
+  const database = await openDatabase(':memory:')
+  onTestFinished(() => database.close())
+  await openKeys(database)
+  const queries: (readonly [sql: string, parameters: readonly SqlValue[]])[] = []
+  const audit = await openLog(
+    {
+      ...database,
+      transaction: (...given) => database.transaction(...given),
+      query: (sql, parameters = []) => {
+        queries.push([sql, parameters])
+        return database.query(sql, parameters)
+      },
+    },
+    () => {},
+  )
+  const times = { from: new Date(1_000), to: new Date(Date.now() + 60_000) }
+  await audit.record({ caller: ada, action: 'createKey', target: 'key_1' }, async () => {})
+  const [{ id: after } = { id: '' }] = await audit.list()
+
+  for (const filters of [{}, { caller: 'ada' }, { action: 'createKey' }, { target: 'key_1' }])
+    for (const more of [{}, times, { after }, { caller: 'ada', action: 'createKey', after }])
+      await audit.list({ ...filters, ...more })
+
+  const lists = queries.filter(([sql]) => sql.includes('ORDER BY'))
+  expect(lists).toHaveLength(17)
+  for (const [sql, parameters] of lists) {
+    const plan = await database.query<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, parameters)
+    expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/USING INDEX modelmount_audit_/)])
+  }
 })
 
 test('without a database, changes are made and not recorded', async () => {

@@ -7,6 +7,7 @@ import { invalidRequest, LlmError, type LlmErrorCode } from '../../errors.ts'
 import { type Database, type SqlValue, UncertainOutcome } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import { type Caller, tenantOf } from '../auth/caller.ts'
+import { parseCaller } from '../auth/parse-caller.ts'
 import { toSafeId } from '../keys/key-rows.ts'
 import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
 import { toAuditedId, toAuditedName, toStorableChanges } from './changes.ts'
@@ -35,7 +36,7 @@ export interface AuditEntry {
 
 /** A change that is about to be made. */
 export interface AuditedChange<Result = unknown> {
-  /** Who makes the change, such as `{ id: 'ada' }`. */
+  /** Who makes the change, such as `{ id: 'ada' }`. It is checked like the caller of a call. */
   readonly caller: Pick<Caller, 'id' | 'tenant' | 'key'>
   readonly action: string
   /** @default from `describe` */
@@ -144,7 +145,8 @@ export const erased = '(deleted)'
 type ChangedEntry = Partial<Record<'target' | 'tenant', string | undefined>>
 
 async function insert(database: Database, change: AuditedChange): Promise<string> {
-  const { caller, action, target, tenant, changes = {} } = change
+  const { action, target, tenant, changes = {} } = change
+  const caller = parseCaller(change.caller)
   const id = `audit_${randomBytes(12).toString('hex')}`
   const values: Readonly<Record<string, SqlValue>> = {
     id,
