@@ -19,6 +19,7 @@ export type BodyOf<Name extends keyof operations> = operations[Name] extends {
 
 export type ApiKey = ResponseOf<'getKey'>
 export type Spending = NonNullable<ApiKey['spending']>
+export type AuditEntry = ResponseOf<'listAuditEntries'>['data'][number]
 export type KeySettings = BodyOf<'createKey'>
 export type KeyChanges = BodyOf<'updateKey'>
 export type Limits = NonNullable<KeySettings['limits']>

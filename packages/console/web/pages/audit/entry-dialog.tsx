@@ -1,27 +1,12 @@
 /** One change, with what was changed. */
 import { Link } from 'wouter-preact'
+import type { AuditEntry } from '../../api/types.ts'
 import { Button } from '../../components/button.tsx'
 import { Dialog, DialogActions, DialogBody } from '../../components/dialog.tsx'
 import { Fact, Facts } from '../../components/page.tsx'
 import { CodeBlock } from '../../components/text/code.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { nameAction } from './audit-texts.ts'
-
-export interface AuditEntry {
-  readonly id: string
-  readonly at: string
-  readonly caller: string
-  /** The key of the caller. */
-  readonly key?: { readonly id: string; readonly name: string }
-  /** The `operationId` of the route. */
-  readonly action: string
-  /** Id of what was changed. */
-  readonly target?: string
-  readonly tenant?: string
-  readonly changes: Readonly<Record<string, unknown>>
-  readonly outcome: 'success' | 'failure' | 'unknown'
-  readonly error?: unknown
-}
 
 /** Who made a change. */
 export const Who = ({ entry: { key, caller } }: { readonly entry: AuditEntry }) =>
@@ -63,7 +48,9 @@ export const EntryDialog = ({
         </Facts>
         {error !== undefined && (
           <div class="message danger">
-            <p>{typeof error === 'string' ? error : JSON.stringify(error)}</p>
+            <p>
+              Failed with the error <code>{error}</code>.
+            </p>
           </div>
         )}
         {Object.keys(changes).length > 0 && (

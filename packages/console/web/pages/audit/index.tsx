@@ -1,27 +1,26 @@
 /** All changes that were made through the admin API. */
 import { useState } from 'preact/hooks'
-import { request } from '../../api/client.ts'
+import { admin, read } from '../../api/client.ts'
+import type { AuditEntry } from '../../api/types.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/empty-state.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Page } from '../../components/page.tsx'
 import { type Column, PagedTable } from '../../components/table/data-table.tsx'
-import { type PageOf, usePages } from '../../components/table/use-pages.ts'
+import { usePages } from '../../components/table/use-pages.ts'
 import { Badge } from '../../components/text/badge.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { useFilter } from '../../components/use-filter.ts'
 import { useTypedFilter } from '../../components/use-typed-filter.ts'
 import { actionNames, nameAction, toDayEnd, toDayStart } from './audit-texts.ts'
-import { type AuditEntry, EntryDialog, Who } from './entry-dialog.tsx'
+import { EntryDialog, Who } from './entry-dialog.tsx'
 
 export default function Audit() {
   const filters = useFilters()
   const [entry, setEntry] = useState<AuditEntry | undefined>()
-  const pages = usePages<AuditEntry>(['audit', filters.query], async ({ page, signal }) => {
-    const query = new URLSearchParams({ limit: `${page.limit}`, ...(page.after && { after: page.after }) })
-    for (const [name, value] of Object.entries(filters.query)) if (value !== '') query.set(name, value)
-    return (await request(`admin/audit?${query}`, { signal })).json() as Promise<PageOf<AuditEntry>>
-  })
+  const pages = usePages<AuditEntry>(['audit', filters.query], ({ page, signal }) =>
+    read(admin.GET('/audit', { params: { query: { ...page, ...filters.query } }, signal })),
+  )
   return (
     <Page
       title="Audit"
@@ -56,10 +55,16 @@ function useFilters() {
   const [to, setTo] = useFilter('to')
   const [caller, callerText, setCaller] = useTypedFilter('caller')
   const [target, targetText, setTarget] = useTypedFilter('target')
-  const query = { action, caller, target, from: toDayStart(from), to: toDayEnd(to) }
+  const query = {
+    ...(action && { action }),
+    ...(caller && { caller }),
+    ...(target && { target }),
+    ...(from && { from: toDayStart(from) }),
+    ...(to && { to: toDayEnd(to) }),
+  }
   return {
     query,
-    isActive: Object.values(query).some((value) => value !== ''),
+    isActive: Object.keys(query).length > 0,
     fields: (
       <search class="toolbar">
         <SelectField
