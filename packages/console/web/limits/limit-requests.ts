@@ -1,14 +1,16 @@
 /** Requests for higher limits. */
-import { admin, read, request } from '../api/client.ts'
+import { admin, read } from '../api/client.ts'
 import type { LimitRequest, Limits } from '../api/types.ts'
 import type { PageQuery } from '../components/table/use-pages.ts'
 
 export const limitRequestsKey = ['limit-requests'] as const
 
-export const decide = (id: string, decision: 'approve' | 'refuse', note: string): Promise<Response> =>
-  request(`admin/limit-requests/${encodeURIComponent(id)}/${decision}`, {
-    json: note.trim() === '' ? {} : { note: note.trim() },
-  })
+export function decide(id: string, kind: 'approve' | 'refuse', note: string): Promise<LimitRequest> {
+  const call = { params: { path: { id } }, body: note.trim() === '' ? {} : { note: note.trim() } }
+  return kind === 'approve'
+    ? read(admin.POST('/limit-requests/{id}/approve', call))
+    : read(admin.POST('/limit-requests/{id}/refuse', call))
+}
 
 export const askForLimits = (limits: Limits, reason: string): Promise<LimitRequest> =>
   read(

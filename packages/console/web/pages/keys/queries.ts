@@ -18,8 +18,12 @@ export const useKey = (id: string) => useQuery(keyQuery(id))
 export function useKeyChanged(): (key: ApiKey) => void {
   const client = useQueryClient()
   return (key) => {
+    // Changes answer without the spending. It is read again, and shown as it was meanwhile.
+    client.setQueryData<ApiKey>(keyKey(key.id), (before) => ({
+      ...key,
+      ...(before?.spending && key.spendingLimit && { spending: before.spending }),
+    }))
     void client.invalidateQueries({ queryKey: keysKey })
-    client.setQueryData(keyKey(key.id), key)
   }
 }
 

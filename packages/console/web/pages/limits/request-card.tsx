@@ -17,15 +17,13 @@ export interface RequestCardProps {
 }
 
 export function RequestCard({ request, children }: RequestCardProps) {
-  const { keyId, keyName, reason, status, createdAt } = request
-  const key = useKey(keyId).data
-  const name = keyName ?? key?.name ?? keyId
+  const { keyId, keyName, reason, status, createdAt, decidedBy } = request
   return (
-    <article class="card request" aria-label={`Request of ${name}`}>
+    <article class="card request" aria-label={`Request of ${keyName}`}>
       <header class="section-header">
         <div>
           <h3>
-            <Link href={`/keys/${keyId}`}>{name}</Link>
+            <Link href={`/keys/${keyId}`}>{keyName}</Link>
           </h3>
           <p class="muted">
             Asked <Time at={createdAt} isRelative />
@@ -35,7 +33,7 @@ export function RequestCard({ request, children }: RequestCardProps) {
       </header>
       <Changes request={request} />
       {reason !== '' && <blockquote>{reason}</blockquote>}
-      <DecisionText request={request} />
+      <DecisionText request={request} by={decidedBy && <CallerName id={decidedBy} />} />
     </article>
   )
 }
@@ -53,4 +51,13 @@ function Changes({ request: { keyId, limits, status } }: { readonly request: Lim
       ))}
     </ul>
   )
+}
+
+/** Callers are keys or users of the host app. */
+const CallerName = ({ id }: { readonly id: string }) =>
+  id.startsWith('key_') ? <NameOfKey id={id} /> : <span>{id}</span>
+
+function NameOfKey({ id }: { readonly id: string }) {
+  const key = useKey(id).data
+  return key ? <Link href={`/keys/${id}`}>{key.name}</Link> : <span class="code">{id}</span>
 }
