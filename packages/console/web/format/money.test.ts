@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatUsd, fraction, parseUsd } from './money.ts'
+import { formatCompactUsd, formatUsd, fraction, parseUsd } from './money.ts'
 
 test.each([
   ['0', '$0.00'],
@@ -30,4 +30,13 @@ test('A limit of zero dollars is used up', () => {
   expect(fraction('0', '0')).toBe(1)
   expect(fraction('1', '4')).toBe(0.25)
   expect(fraction('5', '4')).toBe(1)
+})
+
+test.each([
+  [0, '$0'],
+  [0.00123, '$0.0012'],
+  [0.5, '$0.5'],
+  [1_234, '$1.2K'],
+])('an axis has %d dollars as %s', (usd, text) => {
+  expect(formatCompactUsd(usd)).toBe(text)
 })

@@ -1,4 +1,5 @@
 /** Exact amounts of money. */
+import { formatCompact } from './numbers.ts'
 
 const nanosPerDollar = 1_000_000_000n
 
@@ -15,6 +16,10 @@ export function formatUsd(nanoUsd: bigint | string): string {
 
 /** Dollars for the axis and the bars of a chart, where pixels are coarser than the rounding. */
 export const toUsd = (nanoUsd: bigint | string): number => Number(nanoUsd) / 1e9
+
+/** Dollars for the axis of a chart, with two digits or so. */
+export const formatCompactUsd = (usd: number): string =>
+  `$${usd === 0 || usd >= 1 ? formatCompact(usd) : Number(usd.toPrecision(2))}`
 
 /** Converts dollars of a form, such as `12.50`. Undefined if the text is no amount. */
 export function parseUsd(text: string): bigint | undefined {

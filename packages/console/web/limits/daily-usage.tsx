@@ -8,7 +8,7 @@ import { EmptyState, Loading } from '../components/empty-state.tsx'
 import { ErrorMessage } from '../components/error-message.tsx'
 import { Stat, Stats } from '../components/page.tsx'
 import { Money } from '../components/text/money.tsx'
-import { formatUsd, toUsd } from '../format/money.ts'
+import { formatCompactUsd, formatUsd, toUsd } from '../format/money.ts'
 import { formatCount } from '../format/numbers.ts'
 import { fillDays, sumUsage } from './usage-days.ts'
 
@@ -22,7 +22,6 @@ export interface DailyUsageProps {
 }
 
 const days = 30
-const formatDollars = (usd: number): string => `$${usd.toPrecision(2).replace(/\.?0+$/, '')}`
 
 export function DailyUsage({ queryKey, url, filter = {} }: DailyUsageProps) {
   const today = new Date().toISOString().slice(0, 10)
@@ -73,7 +72,7 @@ function UsageOfDays({ rows, today }: { readonly rows: readonly UsageDay[]; read
           <Money nanoUsd={sums.nanoUsd} />
         </Stat>
       </Stats>
-      <Chart title="Cost per day" times={times} series={series} kind="bars" formatAxis={formatDollars} />
+      <Chart title="Cost per day" times={times} series={series} kind="bars" formatAxis={formatCompactUsd} />
     </>
   )
 }

@@ -55,6 +55,10 @@ export function DataTable<Row extends object>({ label, columns, rows, rowId, isS
     const column = byId.get(id)
     return `${column?.align ?? 'start'}${column?.isHiddenNarrow ? ' hidden-narrow' : ''}`
   }
+  const labelOf = (id: string): string | undefined => {
+    const column = byId.get(id)
+    return column?.isHeaderHidden ? undefined : column?.header
+  }
   return (
     <table class={isStale ? 'table stale' : 'table'} role="table" aria-label={label} aria-busy={isStale}>
       <thead role="rowgroup">
@@ -81,7 +85,7 @@ export function DataTable<Row extends object>({ label, columns, rows, rowId, isS
         {table.getRowModel().rows.map((row) => (
           <tr key={row.id} role="row">
             {row.getAllCells().map(({ id, column }) => (
-              <td key={id} role="cell" class={classOf(column.id)} data-label={byId.get(column.id)?.header}>
+              <td key={id} role="cell" class={classOf(column.id)} data-label={labelOf(column.id)}>
                 <div class="cell">{byId.get(column.id)?.cell(row.original)}</div>
               </td>
             ))}

@@ -1,8 +1,9 @@
 /** Requests, tokens, cost, errors and latency over time, and what needs attention. */
 import { useSession } from '../../api/session.ts'
-import { Button, ButtonLink } from '../../components/button.tsx'
+import { ButtonLink } from '../../components/button.tsx'
 import { EmptyState, Loading } from '../../components/empty-state.tsx'
 import { ErrorMessage } from '../../components/error-message.tsx'
+import { FilterButton } from '../../components/filter-button.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { Page } from '../../components/page.tsx'
 import { useFilter } from '../../components/use-filter.ts'
@@ -45,13 +46,6 @@ const byOptions = [
   ['model', 'By model'],
   ['key', 'By key'],
 ] as const
-
-const FilterButton = ({ name, value, onClear }: { name: string; value: string; onClear: () => void }) =>
-  value === '' ? null : (
-    <Button icon="close" aria-label={`Remove the filter ${name}: ${value}`} onClick={onClear}>
-      {name}: {value}
-    </Button>
-  )
 
 interface ContentProps {
   readonly range: Range

@@ -1,5 +1,5 @@
 /** What the charts measure, and how its values read. */
-import { formatUsd, toUsd } from '../../format/money.ts'
+import { formatCompactUsd, formatUsd, toUsd } from '../../format/money.ts'
 import { formatCompact, formatCount, formatPercent } from '../../format/numbers.ts'
 import { formatDuration } from '../../format/time.ts'
 import type { Measure, RowMeasure } from './chart-series.ts'
@@ -42,9 +42,7 @@ export const latency = (name: 'firstTokenMs' | 'durationMs', percentile: 'p50' |
 /** Texts of the vertical axis, where the room is small. */
 export const axisOf = {
   count: formatCompact,
-  // Pixels are coarser than cents.
-  money: (usd: number): string =>
-    `$${usd === 0 || usd >= 1 ? formatCompact(usd) : Number(usd.toPrecision(2))}`,
+  money: formatCompactUsd,
   percent: formatPercent,
   duration: formatDuration,
 } as const

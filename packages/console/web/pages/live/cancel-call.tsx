@@ -1,0 +1,34 @@
+/** Asks before a call is canceled. */
+
+import { request } from '../../api/client.ts'
+import { ApiError } from '../../api/errors.ts'
+import { Confirm } from '../../components/confirm.tsx'
+import { useNotify } from '../../components/notices.tsx'
+import type { LiveCall } from './live-calls.ts'
+
+export function CancelCall({ call, onClose }: { readonly call: LiveCall; readonly onClose: () => void }) {
+  const notify = useNotify()
+  return (
+    <Confirm
+      title={`Cancel the call of ${call.model}?`}
+      action="Cancel call"
+      dismiss="Keep it running"
+      onConfirm={async () => notify(await cancelCall(call.id))}
+      onClose={onClose}
+    >
+      <p>The caller gets an error, after the text that was generated so far. This text is charged.</p>
+    </Confirm>
+  )
+}
+
+/** @returns what has happened */
+async function cancelCall(id: string): Promise<string> {
+  try {
+    const response = await request(`admin/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
+    const { status } = (await response.json()) as { readonly status: 'canceled' | 'requested' }
+    return status === 'canceled' ? 'Call canceled.' : 'Cancel requested. The process of the call ends it.'
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return 'The call had ended already.'
+    throw error
+  }
+}
