@@ -13,6 +13,10 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     // Libraries mark modules for servers that render components. Pages are rendered in the browser only.
-    rolldownOptions: { checks: { moduleLevelDirective: false } },
+    rolldownOptions: {
+      checks: { moduleLevelDirective: false },
+      // `@modelmount/core/models` contains code for Node.js beside the parser of Modelfiles. No page uses it.
+      external: [/^node:/],
+    },
   },
 })

@@ -60,13 +60,17 @@ export interface AnswerSpeed {
   readonly tokensPerSecond?: number
 }
 
-/** Speed as the browser saw it, with the network. */
+/** Below, the network decides when tokens arrive together, in ms. */
+const minMeasuredMs = 100
+
+/** The speed that the engine measured, or else the one that the browser saw. */
 export function speedOf({ startedAt, firstTokenAt, lastTokenAt, usage }: Answer): AnswerSpeed {
   if (firstTokenAt === undefined || lastTokenAt === undefined) return {}
-  const seconds = (lastTokenAt - firstTokenAt) / 1_000
-  const tokens = (usage?.outputTokens ?? 0) - 1
+  const ms = lastTokenAt - firstTokenAt
+  const seen = ms >= minMeasuredMs && usage ? ((usage.outputTokens - 1) * 1_000) / ms : undefined
+  const tokensPerSecond = usage?.tokensPerSecond ?? seen
   return {
     firstTokenMs: firstTokenAt - startedAt,
-    ...(seconds > 0 && tokens > 0 && { tokensPerSecond: tokens / seconds }),
+    ...(tokensPerSecond !== undefined && tokensPerSecond > 0 && { tokensPerSecond }),
   }
 }

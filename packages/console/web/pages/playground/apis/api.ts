@@ -48,6 +48,8 @@ export interface Usage {
   /** Tokens of the prompt that were written to the prompt cache. Only the Anthropic API reports them. */
   readonly cacheWriteTokens?: number
   readonly outputTokens: number
+  /** As the engine measured it, without the network. The Anthropic API does not report it. */
+  readonly tokensPerSecond?: number
 }
 
 /** What happens before the first token. */

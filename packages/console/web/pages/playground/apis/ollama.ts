@@ -2,7 +2,7 @@
 import { toApiError } from '../../../api/errors.ts'
 import { readLines } from '../../../llm/streams.ts'
 import { type AnswerPart, type Api, type ChatRequest, type Message, parseArguments } from './api.ts'
-import { type ProgressFields, readProgress } from './llama-progress.ts'
+import { type LlamaFields, readProgress, readSpeed } from './llama-fields.ts'
 
 export const ollama: Api = {
   title: 'Ollama',
@@ -49,7 +49,7 @@ function toMessage(message: Message): object {
   }
 }
 
-interface Line extends ProgressFields {
+interface Line extends LlamaFields {
   readonly error?: string
   readonly message?: {
     readonly content?: string
@@ -63,7 +63,6 @@ interface Line extends ProgressFields {
   readonly done_reason?: string
   readonly prompt_eval_count?: number
   readonly eval_count?: number
-  readonly timings?: { readonly cache_n: number }
 }
 
 async function* readAnswer(response: Response): AsyncGenerator<AnswerPart> {
@@ -91,6 +90,7 @@ async function* readAnswer(response: Response): AsyncGenerator<AnswerPart> {
         inputTokens: line.prompt_eval_count ?? 0,
         cachedTokens: line.timings?.cache_n ?? 0,
         outputTokens: line.eval_count ?? 0,
+        ...readSpeed(line),
       },
     }
     yield { type: 'finish', reason: line.done_reason ?? 'stop' }

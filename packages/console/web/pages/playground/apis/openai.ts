@@ -2,12 +2,12 @@
 import { toApiError } from '../../../api/errors.ts'
 import { readEvents } from '../../../llm/streams.ts'
 import type { AnswerPart, Api, ChatRequest, Message } from './api.ts'
-import { type ProgressFields, readProgress } from './llama-progress.ts'
+import { type LlamaFields, readProgress, readSpeed } from './llama-fields.ts'
 
 export const openai: Api = {
   title: 'OpenAI',
   path: '/v1/chat/completions',
-  measuring: { return_progress: true },
+  measuring: { return_progress: true, timings_per_token: true },
   toBody,
   readAnswer,
 }
@@ -42,7 +42,7 @@ function toMessage(message: Message): object {
   }
 }
 
-interface Chunk extends ProgressFields {
+interface Chunk extends LlamaFields {
   readonly error?: object
   readonly choices?: readonly {
     readonly delta?: {
@@ -84,6 +84,7 @@ async function* readAnswer(response: Response): AsyncGenerator<AnswerPart> {
           inputTokens: chunk.usage.prompt_tokens,
           cachedTokens: chunk.usage.prompt_tokens_details?.cached_tokens ?? 0,
           outputTokens: chunk.usage.completion_tokens,
+          ...readSpeed(chunk),
         },
       }
     if (choice?.finish_reason) yield { type: 'finish', reason: choice.finish_reason }

@@ -1,0 +1,156 @@
+/** All models: those in memory, those that are pulled now, and those on disk. */
+import { useQuery } from '@tanstack/preact-query'
+import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { Link } from 'wouter-preact'
+import { useCan } from '../../api/session.ts'
+import { Button, ButtonLink } from '../../components/button.tsx'
+import { EmptyState, Loading } from '../../components/empty-state.tsx'
+import { ErrorMessage } from '../../components/error-message.tsx'
+import { Page, Section } from '../../components/page.tsx'
+import { type Column, DataTable } from '../../components/table/data-table.tsx'
+import { Badge } from '../../components/text/badge.tsx'
+import { useFilter } from '../../components/use-filter.ts'
+import { formatBytes, formatCount } from '../../format/numbers.ts'
+import { canChat, type Model, modelsQuery } from '../../llm/models.ts'
+import { Downloads } from './downloads.tsx'
+import { linkTo, linkToChat } from './links.ts'
+import { LoadedModels } from './loaded-models.tsx'
+import { ModelActions } from './model-actions.tsx'
+import { PullDialog } from './pull-dialog.tsx'
+
+export function ModelList() {
+  const canChange = useCan('models')
+  const models = useQuery(modelsQuery)
+  const [pull, setPull] = useFilter('pull')
+  const actions = canChange && (
+    <>
+      <ButtonLink href="/models/new">Create model</ButtonLink>
+      <Button kind="primary" icon="download" onClick={() => setPull('1')}>
+        Pull model
+      </Button>
+    </>
+  )
+  return (
+    <Page
+      title="Models"
+      description={
+        canChange
+          ? 'Models of this app, on its disk and in its memory.'
+          : 'Models of this app. To pull, create, load or delete models, log in with a key that has the scope models.'
+      }
+      actions={actions || undefined}
+    >
+      <Downloads />
+      {models.error && <ErrorMessage error={models.error} onRetry={() => void models.refetch()} />}
+      {models.isPending && <Loading />}
+      {models.data && models.data.length > 0 && <LoadedModels />}
+      {models.data && (
+        <Section title="On disk">
+          <AllModels models={models.data} actions={actions || undefined} />
+        </Section>
+      )}
+      {canChange && pull !== '' && <PullDialog onClose={() => setPull('')} />}
+    </Page>
+  )
+}
+
+function AllModels({
+  models,
+  actions,
+}: {
+  readonly models: readonly Model[]
+  readonly actions: ComponentChildren
+}) {
+  const [canChange, canAsk] = [useCan('models'), useCan('inference')]
+  const columns = useMemo(
+    () => (canChange || canAsk ? [...facts, actionsColumn(canAsk, canChange)] : facts),
+    [canChange, canAsk],
+  )
+  return models.length === 0 ? (
+    <EmptyState title="No models yet" icon="models" actions={actions}>
+      <p>
+        {actions
+          ? 'Pull a model from a registry, put a GGUF file into the folder of models, or install the package '
+          : 'Ask whoever runs this app for a model, such as the package '}
+        <code>@modelmount/tiny-model</code>, a small one for first tries.
+      </p>
+    </EmptyState>
+  ) : (
+    <DataTable label="Models on disk" columns={columns} rows={models} rowId={({ name }) => name} />
+  )
+}
+
+const facts: readonly Column<Model>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    cell: ({ name }) => (
+      <Link href={linkTo(name)} class="model-name">
+        {name}
+      </Link>
+    ),
+    sortValue: ({ name }) => name,
+  },
+  {
+    id: 'size',
+    header: 'Size',
+    align: 'end',
+    cell: ({ size }) => formatBytes(size),
+    sortValue: ({ size }) => size,
+  },
+  {
+    id: 'parameters',
+    header: 'Parameters',
+    align: 'end',
+    cell: ({ details }) => details.parameter_size || <span class="muted">–</span>,
+  },
+  {
+    id: 'quantization',
+    header: 'Quantization',
+    cell: ({ details }) => details.quantization_level || <span class="muted">–</span>,
+  },
+  {
+    id: 'context',
+    header: 'Context',
+    align: 'end',
+    cell: ({ details: { context_length: context } }) =>
+      context === undefined ? <span class="muted">–</span> : formatCount(context),
+    sortValue: ({ details }) => details.context_length ?? 0,
+  },
+  {
+    id: 'capabilities',
+    header: 'Capabilities',
+    cell: ({ capabilities }) =>
+      capabilities === undefined ? (
+        <Badge tone="warning">unreadable file</Badge>
+      ) : (
+        <span class="badges">
+          {capabilities.map((capability) => (
+            <Badge key={capability}>{capability}</Badge>
+          ))}
+        </span>
+      ),
+  },
+]
+
+const actionsColumn = (canAsk: boolean, canChange: boolean): Column<Model> => ({
+  id: 'actions',
+  header: 'Actions',
+  isHeaderHidden: true,
+  align: 'end',
+  cell: (model) => (
+    <div class="actions row-actions">
+      {canAsk && canChat(model) && (
+        <Link
+          class="button secondary small"
+          href={linkToChat(model.name)}
+          aria-label={`Chat with ${model.name}`}
+        >
+          Chat
+        </Link>
+      )}
+      {canChange && <ModelActions model={model.name} isSmall />}
+    </div>
+  ),
+})
