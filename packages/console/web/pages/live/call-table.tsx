@@ -5,8 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { Badge, type Tone } from '../../components/text/badge.tsx'
 import { formatCount } from '../../format/numbers.ts'
-import { formatDuration } from '../../format/time.ts'
-import { toAge } from './age.ts'
+import { formatAge } from './age.ts'
 import { CancelCall } from './cancel-call.tsx'
 import { KeyName } from './key-name.tsx'
 import type { LiveCall, TimedCall } from './live-calls.ts'
@@ -128,7 +127,7 @@ const ageColumn = (now: number): Column<TimedCall> => ({
   id: 'age',
   header: 'Age',
   align: 'end',
-  cell: ({ startedMs }) => formatDuration(toAge(startedMs, now)),
+  cell: ({ startedMs }) => formatAge(startedMs, now),
 })
 
 const processColumn: Column<TimedCall> = {

@@ -2,8 +2,7 @@
 import { useMemo } from 'preact/hooks'
 import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { formatCount } from '../../format/numbers.ts'
-import { formatDuration } from '../../format/time.ts'
-import { toAge } from './age.ts'
+import { formatAge } from './age.ts'
 import type { Queue } from './live-calls.ts'
 
 export function QueueTable({ queues, now }: { readonly queues: readonly Queue[]; readonly now: number }) {
@@ -18,6 +17,6 @@ const columnsOf = (now: number): readonly Column<Queue>[] => [
     id: 'oldest',
     header: 'Longest wait',
     align: 'end',
-    cell: ({ oldestMs }) => formatDuration(toAge(oldestMs, now)),
+    cell: ({ oldestMs }) => formatAge(oldestMs, now),
   },
 ]
