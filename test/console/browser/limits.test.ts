@@ -1,0 +1,69 @@
+/** Asking for higher limits, deciding about them, and the audit log, in browsers of both sides. */
+import { beforeAll, expect, test } from 'vitest'
+import { type ConsoleApp, startConsole } from '../../support/console.ts'
+
+let app: ConsoleApp
+beforeAll(async () => {
+  app = await startConsole({ tiers: { free: { requestsPerMinute: 20 } } })
+})
+
+test('a user asks for a higher limit, an operator approves it with a note, and the user reads the note', async () => {
+  const user = await app.open({ key: { name: 'Bob', tier: 'free' } })
+  const operator = await app.open({ key: { name: 'Ada', scopes: ['admin'] }, page: '#/limits' })
+
+  await user.page.getByRole('button', { name: 'Ask for higher limits' }).click()
+  const form = user.page.getByRole('dialog', { name: 'Ask for higher limits' })
+  expect(await form.getByLabel('Requests per minute').getAttribute('placeholder')).toBe('Now 20')
+  await form.getByLabel('Requests per minute').fill('100')
+  await form.getByLabel('Reason').fill('Nightly builds')
+  await user.expectGood('limits-ask')
+  await form.getByRole('button', { name: 'Send request' }).click()
+  await user.page.getByText('Pending').waitFor()
+
+  await operator.page.reload()
+  await operator.page.getByText('(now 20)').waitFor()
+  await operator.expectGood('limits')
+  await operator.page.getByRole('button', { name: 'Approve' }).click()
+  await operator.page.getByLabel('Note').fill('Until the end of the year')
+  await operator.expectGood('limits-approve')
+  await operator.page.getByRole('button', { name: 'Approve request' }).click()
+  await operator.page.getByText('No request is waiting').waitFor()
+
+  await user.page.reload()
+  await user.page.getByText('Until the end of the year').waitFor()
+  await user.page.getByText('of 100 left').waitFor()
+  await user.expectGood('my-key')
+})
+
+test('an operator refuses a request, and the limits stay', async () => {
+  const { key } = await app.llm.keys.create({ name: 'Eve', limits: { concurrent: 1 } })
+  await app.llm.keys.requests.create({ key: { id: key.id, name: key.name } }, { limits: { concurrent: 50 } })
+  const { page } = await app.open({ key: { scopes: ['admin'] }, page: '#/limits' })
+
+  await page.getByRole('button', { name: 'Refuse' }).click()
+  await page.getByRole('button', { name: 'Refuse request' }).click()
+  await page.getByText('No request is waiting').waitFor()
+
+  expect((await app.llm.keys.get(key.id)).limits).toEqual({ concurrent: 1 })
+})
+
+test('the audit log shows who has changed what', async () => {
+  const { page, expectGood } = await app.open({
+    key: { name: 'Grace', scopes: ['admin'] },
+    page: '#/keys/new',
+    width: 360,
+  })
+  await page.getByLabel('Name').fill('Audited')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Done' }).click()
+
+  await page.goto(`${app.url}#/audit?action=createKey`)
+  await page.getByRole('link', { name: 'Grace' }).waitFor()
+  await expectGood('audit-narrow')
+  await page.getByRole('button', { name: 'Show details' }).first().click()
+
+  expect(await page.getByRole('dialog', { name: 'Create key' }).locator('pre').textContent()).toContain(
+    '"Audited"',
+  )
+  await expectGood('audit-entry-narrow')
+})
