@@ -12,7 +12,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   units: {},
   util: {},
   accounts: {
-    values: ['errors', 'http', 'limits', 'models', 'storage', 'units'],
+    values: ['errors', 'http', 'limits', 'models', 'storage', 'units', 'util'],
     types: ['engine'],
   },
   batches: {

@@ -168,6 +168,8 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await call<{ data: object[] }>('GET', '/usage')).answer.data).toMatchObject([
       { group: key.id, name: 'made', calls: 1, nanoUsd: '0', batch: { calls: 0, nanoUsd: '0' } },
     ])
+    expect((await call<{ data: object[] }>('GET', '/traffic')).answer.data).toMatchObject([{ calls: 1 }])
+    expect((await call<string>('GET', '/usage.csv')).answer).toContain(key.id)
     await call('POST', '/tenants/{id}/delete', 'nobody')
 
     let running: readonly object[] = []

@@ -155,4 +155,33 @@ describe.each(databases())('on $name', ({ fresh }) => {
       { name: 'gold', limits: { requestsPerMinute: 600 }, weight: 4, keys: 1 },
     ])
   })
+
+  test('the cost over time agrees with the ledger to the nano-dollar, and rejected calls count as errors', async () => {
+    const { key, secret } = await llm.keys.create({ name: '=SUM(A1)', limits: { requestsPerMinute: 3 } })
+    const client = llm.as(await llm.keys.authenticate(secret))
+    for (let count = 0; count < 3; count++) await client.chat(`Hello ${count}`, { model: 'tiny' })
+    await expect(client.chat('Hello', { model: 'tiny' })).rejects.toMatchObject({ code: 'rate_limit' })
+
+    const { body } = await ask(`/traffic?by=key&key=${key.id}`)
+    const usage = await vi.waitFor(async () => {
+      const [row] = (await ask(`/usage?by=key&key=${key.id}`)).body.data
+      expect(row.calls).toBe(3)
+      return row
+    })
+    const csv = await ask(`/usage.csv?by=key&key=${key.id}`)
+    const total = await ask('/traffic?interval=day')
+
+    expect(body.data).toMatchObject([
+      { group: key.id, name: '=SUM(A1)', calls: 4, errors: 1, nanoUsd: usage.nanoUsd },
+    ])
+    expect(body.data[0].durationMs.p95).toBeGreaterThan(0)
+    expect(total.body.data.at(-1).calls).toBeGreaterThanOrEqual(4)
+    expect(csv.headers['content-disposition']).toBe('attachment; filename="usage-by-key.csv"')
+    const [head, row] = csv.text.split('\r\n')
+    expect(head).toMatch(/^group,name,calls,/)
+    expect(row).toMatch(new RegExp(`^${key.id},'=SUM\\(A1\\),3,0,`))
+    expect(row).toContain(`,${(Number(usage.nanoUsd) / 1e9).toFixed(9)},`)
+    expect((await ask('/traffic?interval=minute')).status).toBe(400)
+    expect((await ask('/traffic?from=yesterday')).status).toBe(400)
+  })
 })

@@ -12,6 +12,7 @@ import { KeyData } from './accounts/tenants/key-data.ts'
 import type { TenantData } from './accounts/tenants/tenant-data.ts'
 import { Tenants } from './accounts/tenants/tenants.ts'
 import { UsageData } from './accounts/tenants/usage-data.ts'
+import { openTraffic } from './accounts/traffic/open-traffic.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
 import { BatchHost } from './batches/batch-host.ts'
 import { admitTransfers } from './calls/admitted-transfers.ts'
@@ -27,6 +28,7 @@ import { publish } from './diagnostics/channels.ts'
 import { describeCall } from './diagnostics/describe-call.ts'
 import { LiveCalls } from './diagnostics/live-calls.ts'
 import { logEvents, toLogFields } from './diagnostics/log-events.ts'
+import { recordTraffic } from './diagnostics/record-traffic.ts'
 import type { Engine } from './engine/engine.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
@@ -69,7 +71,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const onError = (cause: unknown, call?: Call): void =>
     report(LlmError.from(cause), call && toLogFields(describeCall(call)))
   const accounts = await openAccounts(resolved, onError)
-  const { database, keys, access, metering, subjects, audit } = accounts
+  const { database, keys, access, metering, subjects, audit, traffic } = accounts
   const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf))
   const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
   const resolveDefaultModel = async (): Promise<string> => {
@@ -100,6 +102,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     liveCalls.close()
     for (const callback of onClose) callback()
     await keys.close()
+    stopCounting?.()
+    await traffic.recorder?.close()
     await metering.close()
     await database?.close()
     stopLogging?.()
@@ -154,6 +158,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     [internals]: {
       ...{ access, shutdown, liveCalls },
       tiers: () => subjects.tiers ?? {},
+      traffic: traffic.report,
       sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
@@ -165,6 +170,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
   }
   const { logger, accessLog } = resolved
+  const { recorder } = traffic
+  const stopCounting = recorder && recordTraffic(llm, (call) => recorder.add(call))
   const stopLogging = logger && logEvents(llm, { logger, accessLog, report })
   // The items of batches are calls, too.
   await closeOnFailure(database, () => batches.start())
@@ -274,6 +281,7 @@ async function openAccounts(resolved: Resolved, onError: (cause: unknown, call?:
       audit: await openAuditLog(database, onError),
       deletions: database && (await openDeletionWatcher(database, onError)),
       metering: await openMetering(database, { ...resolved.metering, namesOf, onError }),
+      traffic: await openTraffic(database, namesOf, onError),
       access: createAccess(resolved.access, (secrets) => keys.findCallers(secrets)),
     }
   })
@@ -347,7 +355,7 @@ async function findPayer(keys: Keys, caller: Caller | undefined): Promise<Caller
 const createTenants = (
   engine: Engine,
   pipeline: CallPipeline,
-  { database, keys, deletions, metering, audit }: Awaited<ReturnType<typeof openAccounts>>,
+  { database, keys, deletions, metering, audit, traffic }: Awaited<ReturnType<typeof openAccounts>>,
   { batches, responses }: { readonly batches: BatchHost; readonly responses: readonly TenantData[] },
 ): Tenants =>
   new Tenants(
@@ -357,6 +365,7 @@ const createTenants = (
         batches,
         ...responses,
         ...audit.data,
+        ...traffic.data,
         ...(database ? [new UsageData(database), new KeyData(database)] : []),
       ],
       revokeKeys: async (tenant) => (database ? keys.revokeTenant(tenant) : 0),

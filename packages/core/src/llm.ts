@@ -5,6 +5,7 @@ import type { Caller, Tiers } from './accounts/auth/caller.ts'
 import type { Keys } from './accounts/keys/keys.ts'
 import type { Sessions } from './accounts/sessions/sessions.ts'
 import type { Tenants } from './accounts/tenants/tenants.ts'
+import type { TrafficQuery, TrafficRow } from './accounts/traffic/traffic-report.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { Batch, CreateBatchOptions } from './batches/batch.ts'
 import type { BatchActions } from './batches/batch-actions.ts'
@@ -116,6 +117,8 @@ export interface LlmInternals {
   onClose(callback: () => void): void
   /** The option `tiers`, as it is now. Empty without one. */
   tiers(): Tiers
+  /** Reports calls over time. Rejects without a database. */
+  traffic(query: TrafficQuery): Promise<readonly TrafficRow[]>
   /** Sessions of browsers. */
   readonly sessions: Sessions
   /** The calls that run now. */

@@ -2,6 +2,7 @@
 import { auditTables } from '../accounts/audit/tables.ts'
 import { keyTables } from '../accounts/keys/tables.ts'
 import { tenantTables } from '../accounts/tenants/tables.ts'
+import { trafficTables } from '../accounts/traffic/tables.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
 import { batchTables } from '../batches/tables.ts'
 import { limitTables } from '../limits/sql.ts'
@@ -16,6 +17,7 @@ export const schema: Readonly<Record<string, readonly Migration[]>> = {
   limits: limitTables,
   responses: responseTables,
   tenants: tenantTables,
+  traffic: trafficTables,
   usage: usageTables,
 }
 

@@ -1,5 +1,6 @@
 /** Deletes old rows of calls and of the audit log, and merges old sums of days into sums of months. */
 import type { Database } from '../../storage/database.ts'
+import { deleteOldTraffic, hoursKeptMs } from '../traffic/traffic-data.ts'
 import { mergeIntoMonths } from './month-sums.ts'
 import { longestAgeMs, observeClock } from './retention-clock.ts'
 
@@ -56,6 +57,8 @@ export class Retention {
     if (Number.isFinite(retentionMs)) await this.#deleteRows('modelmount_calls', horizonOf(retentionMs))
     const yearAgo = horizonOf(longestAgeMs)
     await this.#deleteRows('modelmount_audit', yearAgo)
+    const traffic = { hours: horizonOf(hoursKeptMs), days: yearAgo }
+    await deleteOldTraffic(this.#database, traffic, () => this.#isClosed)
     await mergeIntoMonths(this.#database, yearAgo, () => this.#isClosed)
   }
 

@@ -8,6 +8,7 @@ import { limitRequestRoutes } from './limit-requests.ts'
 import { meRoutes } from './me.ts'
 import { tenantRoutes } from './tenants.ts'
 import { tierRoutes } from './tiers.ts'
+import { trafficRoutes } from './traffic.ts'
 import { usageRoutes } from './usage.ts'
 
 export const adminRouteTable: readonly AdminRoute[] = [
@@ -17,6 +18,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...tierRoutes,
   ...tenantRoutes,
   ...usageRoutes,
+  ...trafficRoutes,
   ...activityRoutes,
   ...batchRoutes,
   ...auditRoutes,

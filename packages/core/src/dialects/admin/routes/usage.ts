@@ -1,6 +1,9 @@
 /** Routes of usage and cost. */
 import { parseSettings } from '../../../accounts/keys/schema.ts'
+import { maxPageSize } from '../../../accounts/page.ts'
 import type * as usage from '../../../accounts/usage/report.ts'
+import { attachment } from '../../../http/streams.ts'
+import type { Llm } from '../../../llm.ts'
 import { type AdminCall, type AdminRoute, parsePage, toPage } from '../route.ts'
 import { After, Limit, pageOf } from '../schema/lists.ts'
 import { Day, UsageBy, UsageKey, UsageModel, UsageRow } from '../schema/usage.ts'
@@ -19,7 +22,31 @@ export const usageRoutes: readonly AdminRoute[] = [
       return toPage(rows.map(toUsageRow), parsed, ({ group }) => group)
     },
   },
+  {
+    method: 'GET',
+    path: '/usage.csv',
+    name: 'exportUsage',
+    summary: 'Export a usage report as CSV, with the same filters as `/usage`, and all rows.',
+    query: { by: UsageBy, from: Day, to: Day, key: UsageKey, model: UsageModel },
+    response: 'text/csv',
+    handle: async ({ llm, query, onError }) => {
+      const { by, from, to } = parseUsageQuery(query)
+      const filters = { by, from, to, caller: query('key'), model: query('model') }
+      const { toCsv } = await import('../usage-csv.ts')
+      const file = attachment(toCsv(pagesOf(llm, filters)), `usage-by-${by}.csv`, { onError })
+      return { ...file, headers: { ...file.headers, 'content-type': 'text/csv; charset=utf-8' } }
+    },
+  },
 ]
+
+async function* pagesOf(llm: Llm, query: usage.UsageQuery): AsyncGenerator<readonly usage.UsageRow[]> {
+  for (let after: string | undefined; ; ) {
+    const rows = await llm.usage.report({ ...query, after, limit: maxPageSize })
+    yield rows
+    if (rows.length < maxPageSize) return
+    after = rows.at(-1)?.group
+  }
+}
 
 export const parseUsageQuery = (query: AdminCall['query']) => ({
   by: parseSettings(UsageBy, query('by') ?? 'key'),
