@@ -12,8 +12,8 @@ import { progressOf } from './transfer.ts'
 export function Downloads() {
   const [pulls, client] = usePulls()
   const notify = useNotify()
-  const retry = async ({ model }: Pull): Promise<void> => {
-    if (await startPull(client, model)) notify(`Pulled ${model}.`)
+  const retry = async (pull: Pull): Promise<void> => {
+    if (await startPull(client, pull)) notify(`Pulled ${pull.model}.`)
   }
   if (pulls.length === 0) return null
   return (

@@ -21,7 +21,8 @@ import { PullDialog } from './pull-dialog.tsx'
 
 export function ModelList() {
   const canChange = useCan('models')
-  const models = useQuery(modelsQuery)
+  const canList = useCan('inference')
+  const models = useQuery({ ...modelsQuery, enabled: canList })
   const [pull, setPull] = useFilter('pull')
   const actions = canChange && (
     <>
@@ -43,7 +44,8 @@ export function ModelList() {
     >
       <Downloads />
       {models.error && <ErrorMessage error={models.error} onRetry={() => void models.refetch()} />}
-      {models.isPending && <Loading />}
+      {!canList && <CannotList />}
+      {canList && models.isPending && <Loading />}
       {models.data && models.data.length > 0 && <LoadedModels />}
       {models.data && (
         <Section title="On disk">
@@ -80,6 +82,15 @@ function AllModels({
     <DataTable label="Models on disk" columns={columns} rows={models} rowId={({ name }) => name} />
   )
 }
+
+const CannotList = () => (
+  <EmptyState title="Your key cannot list models" icon="models">
+    <p>
+      Add the scope <code>inference</code> to it, which lists, shows and loads models. With the scope{' '}
+      <code>models</code> alone, you can pull and create them.
+    </p>
+  </EmptyState>
+)
 
 const facts: readonly Column<Model>[] = [
   {

@@ -9,6 +9,7 @@ import { addLine, startTransfer, type Transfer, type TransferLine } from './tran
 
 export interface Pull {
   readonly model: string
+  readonly isInsecure: boolean
   readonly transfer: Transfer
   readonly controller: AbortController
   readonly error?: unknown
@@ -25,17 +26,21 @@ export function removePull(client: QueryClient, pull: Pull): void {
 }
 
 /** Resolves to whether the pull was successful. Its errors are kept with it. */
-export async function startPull(client: QueryClient, model: string): Promise<boolean> {
+export async function startPull(
+  client: QueryClient,
+  { model, isInsecure }: Pick<Pull, 'model' | 'isInsecure'>,
+): Promise<boolean> {
   const before = readKept(client, pulls).find((pull) => pull.model === model)
   if (before) removePull(client, before)
   const controller = new AbortController()
-  changeKept(client, pulls, (all) => [...all, { model, transfer: startTransfer, controller }])
+  changeKept(client, pulls, (all) => [...all, { model, isInsecure, transfer: startTransfer, controller }])
   const change = (changes: Partial<Pull>): void =>
     changeKept(client, pulls, (all) =>
       all.map((pull) => (pull.controller === controller ? { ...pull, ...changes } : pull)),
     )
   try {
-    await followTransfer('llm/api/pull', { model }, controller.signal, (transfer) => change({ transfer }))
+    const body = { model, ...(isInsecure && { insecure: true }) }
+    await followTransfer('llm/api/pull', body, controller.signal, (transfer) => change({ transfer }))
   } catch (error) {
     if (!controller.signal.aborted) change({ error: toNetworkError(error) })
     return false

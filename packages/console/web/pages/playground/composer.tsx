@@ -30,7 +30,6 @@ export function Composer({ draft, onDraft, isRunning, problem, onSend, onStop, o
           rows={2}
           value={draft}
           onChange={onDraft}
-          error={problem && `Cannot send. ${problem}`}
           onKeyDown={(event) => {
             // An input method uses Enter to accept a word.
             if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
@@ -39,7 +38,14 @@ export function Composer({ draft, onDraft, isRunning, problem, onSend, onStop, o
           }}
         />
         <div class="composer-actions">
-          <span class="muted composer-hint">Enter sends, Shift + Enter starts a new line</span>
+          <p
+            class={problem === undefined ? 'composer-hint muted' : 'composer-problem field-error'}
+            role="status"
+          >
+            {problem === undefined
+              ? 'Enter sends, Shift + Enter starts a new line'
+              : `Cannot send. ${problem}`}
+          </p>
           {onAskAgain && !isRunning && (
             <Button kind="plain" icon="refresh" onClick={onAskAgain}>
               Ask again
