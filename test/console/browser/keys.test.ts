@@ -88,7 +88,7 @@ test('revoking a key asks first', async () => {
 
   await page.getByRole('status').getByText('Key revoked.').waitFor()
   expect(await statusOf()).toBe('revoked')
-  expect(await page.getByRole('button', { name: 'Rotate' }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('button', { name: 'Rotate' }).count()).toBe(0)
 })
 
 test('editing a key changes what the form changes, and names the field that the server rejects', async () => {
@@ -125,8 +125,8 @@ test('a name with markup is shown as text', async () => {
   const { key } = await app.llm.keys.create({ name })
   const { page, expectGood } = await app.open({ key: operator, page: `#/keys/${key.id}` })
 
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(name)
-  expect(await page.title()).toContain(name)
+  await expect.poll(() => page.getByRole('heading', { level: 1 }).textContent()).toBe(name)
+  await expect.poll(() => page.title()).toContain(name)
   await expectGood('keys-markup')
 })
 

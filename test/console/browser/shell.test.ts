@@ -101,7 +101,7 @@ describe('navigation', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('link', { name: 'Limits' }).press('Enter')
     await page.getByRole('heading', { name: 'Limits' }).waitFor()
-    expect(await page.getByRole('link', { name: 'Keys' }).isVisible()).toBe(false)
+    await expect.poll(() => page.getByRole('link', { name: 'Keys' }).isVisible()).toBe(false)
   })
 
   test('the first tab stop skips the navigation', async () => {

@@ -31,12 +31,16 @@ export function Dialog({ title, onClose, isPersistent = false, isWide = false, c
       ref={ref}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={titleId}
+      onKeyDown={(event) => {
+        // `cancel` alone does not keep a dialog open that gets two Escapes.
+        if (isPersistent && event.key === 'Escape') event.preventDefault()
+      }}
       onCancel={(event) => {
         event.preventDefault()
         if (!isPersistent) onClose()
       }}
       onClose={() => {
-        // Browsers close a dialog when Escape is pressed twice, whatever `cancel` did.
+        // The browser has closed it by other means, such as the back gesture of a phone.
         if (isMounted.current) ref.current?.showModal()
       }}
     >
