@@ -63,6 +63,16 @@ describe.each(Object.keys(apis) as ApiName[])('with the %s API', (name) => {
     expect(answer.finishReason).toMatch(/^(stop|end_turn|length|max_tokens)$/)
   })
 
+  test('thinking is turned on and off', async () => {
+    const messages = [{ role: 'user', text: 'What is 12 plus 30?' }] as const
+    const on = await ask(name, { ...request, messages, maxTokens: 200, isThinking: true })
+    const off = await ask(name, { ...request, messages, isThinking: false })
+
+    expect(on.reasoning).not.toBe('')
+    expect(off.reasoning).toBe('')
+    expect(off.text).toContain('42')
+  })
+
   test('the tokens of a repeated prompt come from the cache', async () => {
     const text = 'Please tell me a story about a person who counts tokens. '.repeat(40)
     const long: ChatRequest = {

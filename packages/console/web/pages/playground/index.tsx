@@ -7,7 +7,7 @@ import { EmptyState, Loading } from '../../components/empty-state.tsx'
 import { ErrorMessage } from '../../components/error-message.tsx'
 import { Page } from '../../components/page.tsx'
 import { useFilter } from '../../components/use-filter.ts'
-import { canChat, loadedQuery, type Model, modelsQuery } from '../../llm/models.ts'
+import { canChat, findModel, loadedQuery, type Model, modelsQuery } from '../../llm/models.ts'
 import { ask, changeSettings, clearChat, type Turn, turnsToAsk, useChat } from './chat.ts'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
@@ -62,7 +62,8 @@ function NoModels() {
 
 function ChatPage({ models }: { readonly models: readonly Model[] }) {
   const [{ settings: stored, turns, running, error }, client] = useChat()
-  const settings = { ...stored, model: useModelName(models, stored.model) }
+  const [linked, setLinked] = useFilter('model')
+  const settings = { ...stored, model: useModelName(models, [linked, stored.model]) }
   const [draft, setDraft] = useState('')
   const [isCodeShown, setIsCodeShown] = useState(false)
   const parsed = toRequest(settings, messagesOf(turns, draft))
@@ -92,7 +93,10 @@ function ChatPage({ models }: { readonly models: readonly Model[] }) {
           settings={settings}
           errors={errors}
           models={models}
-          onChange={(changes) => changeSettings(client, changes)}
+          onChange={(changes) => {
+            if (changes.model !== undefined) setLinked('')
+            changeSettings(client, changes)
+          }}
         />
         <div class="chat">
           <Conversation turns={turns} running={running} />
@@ -124,13 +128,12 @@ function ChatPage({ models }: { readonly models: readonly Model[] }) {
   )
 }
 
-/** The chosen model: by the address, by the viewer, or else the one that is in memory. */
-function useModelName(models: readonly Model[], chosen: string): string {
-  const [linked] = useFilter('model')
+/** The first of the wanted models that exists, or else one that is in memory. */
+function useModelName(models: readonly Model[], wanted: readonly string[]): string {
   const loaded = useQuery({ ...loadedQuery, refetchInterval: false }).data ?? []
   const names = models.map(({ name }) => name)
-  const wanted = [chosen, linked, ...loaded.map(({ name }) => name)]
-  return wanted.find((name) => names.includes(name)) ?? names[0] ?? ''
+  const found = wanted.map((name) => findModel(models, name)?.name).find((name) => name !== undefined)
+  return found ?? loaded.find(({ name }) => names.includes(name))?.name ?? names[0] ?? ''
 }
 
 /** The messages of a request. Without any, code shows a greeting. */

@@ -41,6 +41,12 @@ export function SettingsPanel(props: SettingsPanelProps) {
   )
 }
 
+const thinkingOptions = [
+  ['', 'Default of the API'],
+  ['on', 'On'],
+  ['off', 'Off'],
+] as const
+
 /** Open at first where there is room beside the conversation. */
 function MoreSettings(props: SettingsPanelProps) {
   const [isOpen] = useState(() => matchMedia('(min-width: 64rem)').matches)
@@ -57,6 +63,14 @@ function MoreSettings(props: SettingsPanelProps) {
           onChange={(system) => onChange({ system })}
         />
         <Parameters {...props} />
+        {model?.capabilities?.includes('thinking') && (
+          <SelectField
+            label="Thinking"
+            value={settings.thinking}
+            onChange={(thinking) => onChange({ thinking: thinking as Settings['thinking'] })}
+            options={thinkingOptions}
+          />
+        )}
         <JsonField
           name="tools"
           label="Tools"

@@ -23,6 +23,7 @@ test('fields become numbers, tools and a schema', () => {
     temperature: '0,5',
     maxTokens: '20',
     seed: '0',
+    thinking: 'off',
     tools: exampleTools,
     schema: exampleSchema,
   })
@@ -33,6 +34,7 @@ test('fields become numbers, tools and a schema', () => {
       temperature: 0.5,
       maxTokens: 20,
       seed: 0,
+      isThinking: false,
       tools: [{ name: 'get_weather', parameters: { type: 'object' } }],
       schema: { type: 'object' },
     },

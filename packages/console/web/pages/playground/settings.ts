@@ -9,6 +9,7 @@ export interface Settings {
   readonly temperature: string
   readonly maxTokens: string
   readonly seed: string
+  readonly thinking: '' | 'on' | 'off'
   readonly tools: string
   readonly schema: string
   readonly isCached: boolean
@@ -21,6 +22,7 @@ export const defaultSettings: Settings = {
   temperature: '',
   maxTokens: '',
   seed: '',
+  thinking: '',
   tools: '',
   schema: '',
   isCached: true,
@@ -64,6 +66,7 @@ export function toRequest(
       ...(temperature !== undefined && { temperature }),
       ...(maxTokens !== undefined && { maxTokens }),
       ...(seed !== undefined && { seed }),
+      ...(settings.thinking !== '' && { isThinking: settings.thinking === 'on' }),
       ...(schema !== undefined && { schema }),
     },
   }

@@ -16,9 +16,11 @@ export const defaultMaxTokens = 4096
 
 /** The API has no seed. */
 function toBody({ model, system, messages, tools, schema, ...request }: ChatRequest): object {
+  const { maxTokens = defaultMaxTokens, isThinking } = request
   return {
     model,
-    max_tokens: request.maxTokens ?? defaultMaxTokens,
+    max_tokens: maxTokens,
+    ...(isThinking !== undefined && { thinking: toThinking(isThinking, maxTokens) }),
     ...(request.isCached && { cache_control: { type: 'ephemeral' } }),
     ...(system && { system }),
     messages: toMessages(messages),
@@ -30,6 +32,10 @@ function toBody({ model, system, messages, tools, schema, ...request }: ChatRequ
     ...(schema && { output_config: { format: { type: 'json_schema', schema } } }),
   }
 }
+
+/** Thinking counts towards the limit, so that half of it is left for the answer. */
+const toThinking = (isThinking: boolean, maxTokens: number): object =>
+  isThinking ? { type: 'enabled', budget_tokens: Math.ceil(maxTokens / 2) } : { type: 'disabled' }
 
 /** The results of all calls of an answer are one message. */
 function toMessages(messages: readonly Message[]): readonly object[] {

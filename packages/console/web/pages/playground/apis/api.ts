@@ -33,6 +33,8 @@ export interface ChatRequest {
   readonly temperature?: number
   readonly maxTokens?: number
   readonly seed?: number
+  /** Whether the model thinks before it answers. By default, the API decides. */
+  readonly isThinking?: boolean
   readonly tools: readonly Tool[]
   /** JSON Schema of the answer. */
   readonly schema?: object

@@ -23,6 +23,7 @@ function toBody({ model, system, messages, tools, schema, ...request }: ChatRequ
     messages: [...(system ? [{ role: 'system', content: system }] : []), ...messages.map(toMessage)],
     stream: true,
     ...(Object.keys(options).length > 0 && { options }),
+    ...(request.isThinking !== undefined && { think: request.isThinking }),
     ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: 'function', function: tool })) }),
     ...(schema && { format: schema }),
   }

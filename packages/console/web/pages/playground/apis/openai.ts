@@ -21,6 +21,7 @@ function toBody({ model, system, messages, tools, schema, ...request }: ChatRequ
     ...(request.temperature !== undefined && { temperature: request.temperature }),
     ...(request.maxTokens !== undefined && { max_completion_tokens: request.maxTokens }),
     ...(request.seed !== undefined && { seed: request.seed }),
+    ...(request.isThinking !== undefined && { reasoning_effort: request.isThinking ? 'medium' : 'none' }),
     ...(tools.length > 0 && { tools: tools.map((tool) => ({ type: 'function', function: tool })) }),
     ...(schema && { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema } } }),
   }
