@@ -1,7 +1,15 @@
 /** Options of uPlot. */
 import uPlot from 'uplot'
 import { formatUtcDay } from '../../format/time.ts'
-import { type ChartValues, dayMs, isDaily, stackValues, textOf, toTimeText } from './values.ts'
+import {
+  type ChartValues,
+  dayMs,
+  isDaily,
+  isolatedIndices,
+  stackValues,
+  textOf,
+  toTimeText,
+} from './values.ts'
 
 export type ChartKind = 'line' | 'bars' | 'stacked-bars'
 
@@ -68,7 +76,11 @@ export function toOptions({ kind, formatAxis, read, colors, width, height }: Dra
           stroke: color,
           width: kind === 'line' ? 1.5 : 0,
           ...(bars && { paths: bars, fill: color }),
-          points: { show: times.length === 1 },
+          points: {
+            show: kind === 'line',
+            size: 5,
+            filter: () => isolatedIndices(read().series[position]?.values ?? []),
+          },
           value: (_chart, _value, _series, index) => textOf(read().series[position], index),
         }
       }),

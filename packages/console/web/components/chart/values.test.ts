@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { stackValues, textOf, toTimeText } from './values.ts'
+import { isolatedIndices, stackValues, textOf, toTimeText } from './values.ts'
 
 test('Each stacked value stands on those of the series after it', () => {
   expect(
@@ -22,4 +22,8 @@ test('A value has its exact text, and a gap has none', () => {
   const series = { name: 'Cost', values: [1.5, null], textAt: () => '$1.500000001' }
 
   expect([textOf(series, 0), textOf(series, 1), textOf(series, null)]).toEqual(['$1.500000001', '–', '–'])
+})
+
+test('Values between gaps are found', () => {
+  expect(isolatedIndices([1, null, 2, 3, null, 4])).toEqual([0, 5])
 })

@@ -37,6 +37,12 @@ export const isDaily = ([first, second]: readonly string[]): boolean =>
 
 export const dayMs = 86_400_000
 
+/** Indices of values between gaps. A line alone would not show them. */
+export const isolatedIndices = (values: readonly (number | null)[]): number[] =>
+  values.flatMap((value, index) =>
+    value != null && values[index - 1] == null && values[index + 1] == null ? [index] : [],
+  )
+
 /** Each value plus those of the series after it: the first one is drawn first, behind the others. */
 export function stackValues(series: readonly (readonly (number | null)[])[]): (number | null)[][] {
   const sums: number[] = []
