@@ -9,13 +9,16 @@ const texts = (items: readonly { readonly text: string }[]) => items.map(({ text
 const sums = { inputTokens: 0, cachedInputTokens: 0, outputTokens: 0, nanoUsd: 0n }
 
 test('A model needs attention if many of its calls fail, and there are enough of them', () => {
-  const model = (name: string, calls: number, errors: number) => ({ id: name, name, calls, errors, ...sums })
+  const model = (name: string, calls: number, errors: number) => ({
+    ...{ id: name, name, isKey: false, calls, errors },
+    ...sums,
+  })
   const items = errorsOf([model('good', 100, 4), model('bad', 20, 2), model('rare', 3, 3)])
   expect(texts(items)).toEqual(['10% of the requests to bad failed.'])
 })
 
 test('A name in a link is encoded', () => {
-  const [item] = errorsOf([{ id: 'a&b=c', name: 'a&b=c', calls: 20, errors: 20, ...sums }])
+  const [item] = errorsOf([{ id: 'a&b=c', name: 'a&b=c', isKey: false, calls: 20, errors: 20, ...sums }])
   expect(item?.href).toBe('/overview?model=a%26b%3Dc')
 })
 

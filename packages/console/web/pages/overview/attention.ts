@@ -23,8 +23,8 @@ export const errorsOf = (models: readonly TrafficGroup[]): readonly AttentionIte
     .map(({ id, name, calls, errors }) => ({
       id: `errors ${id}`,
       tone: 'danger',
-      text: `${formatPercent(errors / calls)} of the requests to ${name} failed.`,
-      href: `/overview?${new URLSearchParams({ model: id })}`,
+      text: `${formatPercent(errors / calls)} of the requests to ${id === '' ? 'unknown models' : name} failed.`,
+      href: `/overview?${new URLSearchParams(id === '' ? { by: 'model' } : { model: id })}`,
       action: 'Show its requests',
     }))
 

@@ -59,7 +59,7 @@ export function splitGroups(traffic: Traffic): {
   readonly groups: readonly GroupRows[]
   readonly others?: GroupRows
 } {
-  const sorted = sumGroups(traffic.rows)
+  const sorted = sumGroups(traffic)
   const shown = sorted.length <= maxSeries ? sorted : sorted.slice(0, maxSeries - 1)
   const byGroup = groupRows(traffic.rows, ({ group = '' }) => group)
   const groups = shown.map(({ id, name }) => ({ name, traffic: { ...traffic, rows: byGroup.get(id) ?? [] } }))

@@ -73,7 +73,7 @@ function useAttention(range: Range): readonly AttentionItem[] | undefined {
   const since = new Date(models.data.times[0] ?? 0)
   const failed = batches?.data.filter(({ createdAt }) => new Date(createdAt) >= since) ?? []
   return [
-    ...errorsOf(sumGroups(models.data.rows)),
+    ...errorsOf(sumGroups(models.data)),
     ...batchesOf(failed.length, batches?.next !== undefined && failed.length === batches.data.length),
     ...spendingOf(keys),
     ...expiryOf(keys, new Date()),
@@ -84,9 +84,8 @@ function useAttention(range: Range): readonly AttentionItem[] | undefined {
 
 function useBusyKeys(range: Range): readonly ApiKey[] {
   const traffic = useTraffic(range, all, 'key').data
-  const ids = sumGroups(traffic?.rows ?? [])
-    // Only keys have names. Other callers have logged in to the host app.
-    .filter(({ id, name }) => name !== id)
+  const ids = (traffic ? sumGroups(traffic) : [])
+    .filter(({ isKey }) => isKey)
     .slice(0, maxKeys)
     .map(({ id }) => id)
   return useQueries({

@@ -24,7 +24,7 @@ const shownAtMost = 200
 
 export function TopGroups({ by, range, filter, onSelect }: TopGroupsProps) {
   const traffic = useTraffic(range, filter, by)
-  const groups = useMemo(() => sumGroups(traffic.data?.rows ?? []), [traffic.data])
+  const groups = useMemo(() => (traffic.data ? sumGroups(traffic.data) : []), [traffic.data])
   const [isOpen, setIsOpen] = useState(false)
   const columns = useMemo(() => columnsOf(by, onSelect), [by, onSelect])
   const title = by === 'model' ? 'Models' : 'Keys'
@@ -64,9 +64,7 @@ const columnsOf = (
   {
     id: 'name',
     header: by === 'model' ? 'Model' : 'Key',
-    // Callers of the host app's own login have an id only.
-    cell: ({ id, name }) =>
-      by === 'key' && name !== id ? <Link href={`/keys/${id}`}>{name}</Link> : name || 'The app itself',
+    cell: ({ id, name, isKey }) => (isKey ? <Link href={`/keys/${id}`}>{name}</Link> : name),
     sortValue: ({ name }) => name,
   },
   {
@@ -118,10 +116,12 @@ const columnsOf = (
     header: 'Filter',
     isHeaderHidden: true,
     align: 'end',
-    cell: ({ id, name }) => (
-      <Button isSmall kind="plain" aria-label={`Show only ${name}`} onClick={() => onSelect(id)}>
-        Show only
-      </Button>
-    ),
+    // The groups without an id have no filter.
+    cell: ({ id, name }) =>
+      id !== '' && (
+        <Button isSmall kind="plain" aria-label={`Show only ${name}`} onClick={() => onSelect(id)}>
+          Show only
+        </Button>
+      ),
   },
 ]

@@ -26,15 +26,20 @@ test('Sums of money are exact beyond what a number can hold', () => {
 })
 
 test('The group with most calls comes first, with its last name', () => {
-  const groups = sumGroups([
+  const rows = [
     { ...row, group: 'key_a', name: 'Old name' },
-    { ...row, group: 'key_b', calls: 5 },
+    { ...row, group: 'night-job', calls: 5 },
     { ...row, group: 'key_a', name: 'New name' },
+    { ...row, group: '', calls: 1 },
+  ]
+  expect(
+    sumGroups({ by: 'key', rows }).map(({ id, name, isKey, calls }) => [id, name, isKey, calls]),
+  ).toEqual([
+    ['night-job', 'night-job', false, 5],
+    ['key_a', 'New name', true, 4],
+    ['', 'The app itself', false, 1],
   ])
-  expect(groups.map(({ id, name, calls }) => [id, name, calls])).toEqual([
-    ['key_b', 'key_b', 5],
-    ['key_a', 'New name', 4],
-  ])
+  expect(sumGroups({ by: 'model', rows: [{ ...row, group: '' }] })[0]?.name).toBe('Unknown models')
 })
 
 test('No part of nothing has a share', () => {

@@ -1,6 +1,6 @@
 /** Sums of calls over time. */
 import { groupRows } from './group-rows.ts'
-import type { TrafficRow } from './traffic.ts'
+import type { Traffic, TrafficRow } from './traffic.ts'
 
 export interface TrafficSums {
   readonly calls: number
@@ -16,6 +16,8 @@ export interface TrafficGroup extends TrafficSums {
   readonly id: string
   /** Text for the viewer. */
   readonly name: string
+  /** Whether the group is an API key. Callers of the host app's own login have an id only. */
+  readonly isKey: boolean
 }
 
 export function sumTraffic(rows: readonly TrafficRow[]): TrafficSums {
@@ -31,9 +33,13 @@ export function sumTraffic(rows: readonly TrafficRow[]): TrafficSums {
 }
 
 /** The sums of each group, the one with most calls first. */
-export const sumGroups = (rows: readonly TrafficRow[]): readonly TrafficGroup[] =>
+export const sumGroups = ({ by, rows }: Pick<Traffic, 'by' | 'rows'>): readonly TrafficGroup[] =>
   [...groupRows(rows, ({ group = '' }) => group)]
-    .map(([id, own]) => ({ id, name: own.findLast(({ name }) => name)?.name ?? id, ...sumTraffic(own) }))
+    .map(([id, own]) => {
+      const keyName = own.findLast(({ name }) => name)?.name
+      const unnamed = by === 'key' ? 'The app itself' : 'Unknown models'
+      return { id, name: (keyName ?? id) || unnamed, isKey: keyName !== undefined, ...sumTraffic(own) }
+    })
     .sort((a, b) => b.calls - a.calls || a.name.localeCompare(b.name))
 
 /** @returns undefined if nothing is divided */
