@@ -1,31 +1,11 @@
 /** Calls over time, from `GET /traffic`. */
 import { keepPreviousData, useQuery } from '@tanstack/preact-query'
-import { request } from '../../api/client.ts'
+import { admin, read } from '../../api/client.ts'
+import type { ResponseOf } from '../../api/types.ts'
 import { type Interval, intervalStarts, type Range } from './ranges.ts'
 
-export interface Percentiles {
-  readonly p50: number
-  readonly p95: number
-}
-
 /** The calls of one interval, or of one model or key in it. */
-export interface TrafficRow {
-  /** Beginning of the interval. */
-  readonly at: string
-  /** Name of the model, or id of the key. */
-  readonly group?: string
-  /** Name of the key. */
-  readonly name?: string
-  readonly calls: number
-  readonly errors: number
-  /** All input tokens, from the cache or not. */
-  readonly inputTokens: number
-  readonly cachedInputTokens: number
-  readonly outputTokens: number
-  readonly nanoUsd: string
-  readonly firstTokenMs: Percentiles | null
-  readonly durationMs: Percentiles | null
-}
+export type TrafficRow = ResponseOf<'reportTraffic'>['data'][number]
 
 export interface Traffic {
   readonly by: 'model' | 'key' | undefined
@@ -66,9 +46,14 @@ async function fetchTraffic({
   const now = new Date()
   const interval = by === undefined ? range.interval : range.groupInterval
   const times = intervalStarts(range, interval, now)
-  const query = new URLSearchParams({ interval, from: times[0] ?? '', to: now.toISOString() })
-  for (const [name, value] of Object.entries({ by, model, key })) if (value) query.set(name, value)
-  const response = await request(`admin/traffic?${query}`, { signal })
-  const { data } = (await response.json()) as { data: readonly TrafficRow[] }
+  const query = {
+    interval,
+    from: times[0] ?? '',
+    to: now.toISOString(),
+    ...(by && { by }),
+    ...(model && { model }),
+    ...(key && { key }),
+  }
+  const { data } = await read(admin.GET('/traffic', { params: { query }, signal }))
   return { by, interval, times, rows: data }
 }
