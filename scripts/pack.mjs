@@ -31,6 +31,7 @@ const sharedModules = [
   'accounts/(keys|tenants|usage)/tables',
   '(batches|response-store)/tables',
   'response-store/response-data',
+  'running-calls/.*',
   'models/ollama-store/.*',
   'models/registry/(guarded-fetch|proxy)',
   'options.*',

@@ -53,6 +53,7 @@ import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
 import { MemoryStore } from './response-store/memory-store.ts'
 import { openResponseData } from './response-store/response-data.ts'
 import type { ResponseStore } from './response-store/response-store.ts'
+import { openCallDirectory } from './running-calls/call-directory.ts'
 import type { Database } from './storage/database.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from './storage/open.ts'
 import type { DatabaseLog } from './storage/sqlite.ts'
@@ -88,6 +89,12 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     () => engine.loaded(),
     () => queue?.waiting() ?? [],
   )
+  const runningCalls = await closeOnFailure(database, () =>
+    openCallDirectory(database, {
+      ...{ llmOf, liveCalls, onError },
+      endCall: (id, reason) => pipeline.endCall(id, reason),
+    }),
+  )
   const onClose = new Set<() => void>()
   const closeParts = async (reason?: LlmError): Promise<void> => {
     const watching = tenants.close()
@@ -99,6 +106,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await engine.close()
     await models.close()
     await watching
+    await runningCalls.close()
     liveCalls.close()
     for (const callback of onClose) callback()
     await keys.close()
@@ -156,7 +164,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
     close: async (options) => shutdown.close(resolveCloseOptions(options)),
     [internals]: {
-      ...{ access, shutdown, liveCalls },
+      ...{ access, shutdown, liveCalls, runningCalls },
       tiers: () => subjects.tiers ?? {},
       traffic: traffic.report,
       sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
@@ -170,6 +178,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     },
   }
   const { logger, accessLog } = resolved
+  runningCalls.start()
   const { recorder } = traffic
   const stopCounting = recorder && recordTraffic(llm, (call) => recorder.add(call))
   const stopLogging = logger && logEvents(llm, { logger, accessLog, report })

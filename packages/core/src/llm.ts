@@ -23,6 +23,7 @@ import type { StallLimits } from './http/message.ts'
 import type { CallerLimits, Subject, WithHeaders } from './limits/limits.ts'
 import type { CloseOptions } from './options/close.ts'
 import type { LiveOptions } from './options/live.ts'
+import type { CallDirectory } from './running-calls/call-directory.ts'
 
 export interface Llm extends AppCalls {
   /** Unloads a model after its running answers have ended. Throws `not_found` for an unknown model. */
@@ -121,6 +122,8 @@ export interface LlmInternals {
   traffic(query: TrafficQuery): Promise<readonly TrafficRow[]>
   /** Sessions of browsers. */
   readonly sessions: Sessions
+  /** The calls that run now in all app processes. */
+  readonly runningCalls: Pick<CallDirectory, 'list' | 'next' | 'cancel'>
   /** The calls that run now. */
   readonly liveCalls: LiveCalls
   /**

@@ -167,6 +167,16 @@ export class CallPipeline {
     this.#budget.close()
   }
 
+  /**
+   * Stops a running call. The reader of an answer gets what was generated before, and then the error. Returns false if the
+   * call does not run.
+   */
+  endCall(id: string, reason: LlmError): boolean {
+    const run = [...this.#runs].find(({ call }) => call.id === id)
+    run?.stop(reason)
+    return run !== undefined
+  }
+
   /** Ends the running calls of a tenant, charges their usage, and returns their number. */
   async endTenant(tenant: string, reason: LlmError): Promise<number> {
     const runs = [...this.#runs].filter(({ call }) => call.tenant === tenant && call.requests.length > 0)

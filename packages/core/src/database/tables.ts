@@ -7,6 +7,7 @@ import { usageTables } from '../accounts/usage/tables.ts'
 import { batchTables } from '../batches/tables.ts'
 import { limitTables } from '../limits/sql.ts'
 import { responseTables } from '../response-store/tables.ts'
+import { runningCallTables } from '../running-calls/tables.ts'
 import type { Migration } from '../storage/migrations.ts'
 
 /** Steps by owner. */
@@ -16,6 +17,7 @@ export const schema: Readonly<Record<string, readonly Migration[]>> = {
   keys: keyTables,
   limits: limitTables,
   responses: responseTables,
+  'running-calls': runningCallTables,
   tenants: tenantTables,
   traffic: trafficTables,
   usage: usageTables,

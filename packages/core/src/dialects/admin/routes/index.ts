@@ -3,6 +3,7 @@ import type { AdminRoute } from '../route.ts'
 import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { batchRoutes } from './batches.ts'
+import { callRoutes } from './calls.ts'
 import { keyRoutes } from './keys.ts'
 import { limitRequestRoutes } from './limit-requests.ts'
 import { meRoutes } from './me.ts'
@@ -20,6 +21,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...usageRoutes,
   ...trafficRoutes,
   ...activityRoutes,
+  ...callRoutes,
   ...batchRoutes,
   ...auditRoutes,
 ]

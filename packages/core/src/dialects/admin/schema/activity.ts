@@ -27,6 +27,21 @@ const CallNow = z.strictObject({
   tokensPerSecond: amount.describe('Output since the first token.'),
 })
 
+const RunningCall = CallNow.extend({
+  process: z.strictObject({ id: z.string(), host: z.string(), pid: z.int() }),
+  canCancel: z.boolean(),
+})
+
+export const RunningCallList = z.strictObject({
+  data: z.array(RunningCall),
+  isShared: z.boolean().describe('Whether these are the calls of all app processes. Otherwise, of this one.'),
+})
+
+export const CanceledCall = z.strictObject({
+  id: z.string(),
+  status: z.enum(['canceled', 'requested']).describe('requested: another app process ends the call soon.'),
+})
+
 const ModelNow = z.strictObject({
   name: z.string(),
   digest: z.string().optional(),
