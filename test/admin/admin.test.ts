@@ -178,6 +178,18 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       running = (await call<{ calls: object[] }>('GET', '/activity')).answer.calls
     expect(running).toMatchObject([{ caller: 'ann', tenant: 'team', kind: 'generate', phase: 'decoding' }])
     expect((await call<{ calls: object[] }>('GET', '/activity')).answer.calls).toEqual([])
+    const cancelRunning = async (): Promise<void> => {
+      for await (const _ of llm.chat('Hi', { model: 'tiny', stream: true, caller })) {
+        const [{ id = '' } = {}] = (await call<{ data: { id: string }[] }>('GET', '/calls')).answer.data
+        expect((await call('POST', '/calls/{id}/cancel', id)).answer).toEqual({ id, status: 'canceled' })
+      }
+    }
+    await expect(cancelRunning()).rejects.toMatchObject({ code: 'permission' })
+    const events = await send('GET', '/events')
+    expect(events.headers.get('content-type')).toMatch('text/event-stream')
+    const { value } = await (events.body as ReadableStream<Uint8Array>).getReader().read()
+    expect(new TextDecoder().decode(value)).toContain('event: calls\ndata: {"data":[],"isShared":true}')
+    called.add('get /events')
 
     const batch = await llm.batches.create(
       [
@@ -196,7 +208,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await call<string>('GET', '/batches/{id}/results', batch.id)).answer).toMatch(/^{.*"one".*}\n$/)
 
     const byTenant = await send('GET', '/usage?by=tenant')
-    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 3 }] })
+    expect(await byTenant.json()).toMatchObject({ data: [{ group: 'team', calls: 4 }] })
 
     const changes = await call<{ data: { action: string; outcome: string }[] }>('GET', '/audit')
     const changing = Object.values(document.paths).flatMap(({ post }) => post?.operationId ?? [])

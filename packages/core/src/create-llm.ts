@@ -92,7 +92,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const runningCalls = await closeOnFailure(database, () =>
     openCallDirectory(database, {
       ...{ llmOf, liveCalls, onError },
-      endCall: (id, reason) => pipeline.endCall(id, reason),
+      cancelCall: (id, reason) => pipeline.cancelCall(id, reason),
     }),
   )
   const onClose = new Set<() => void>()

@@ -194,6 +194,12 @@ export class CallRun {
     else if (this.#unfinished > 0 && !this.#failure) void this.end(reason)
   }
 
+  /** Ends the call as `stop` does, also if the engine has finished and only the reader is slow. */
+  cancel(reason: LlmError): void {
+    if (this.#unfinished > 0) this.stop(reason)
+    else void this.end(reason)
+  }
+
   async #runSteps(until: number): Promise<void> {
     while (this.#entered < until) {
       const step = this.#steps[this.#entered] as CallStep

@@ -168,12 +168,12 @@ export class CallPipeline {
   }
 
   /**
-   * Stops a running call. The reader of an answer gets what was generated before, and then the error. Returns false if the
-   * call does not run.
+   * Cancels a running call. The reader of an answer gets what was generated before, and then the error. Returns false if
+   * the call does not run.
    */
-  endCall(id: string, reason: LlmError): boolean {
+  cancelCall(id: string, reason: LlmError): boolean {
     const run = [...this.#runs].find(({ call }) => call.id === id)
-    run?.stop(reason)
+    run?.cancel(reason)
     return run !== undefined
   }
 

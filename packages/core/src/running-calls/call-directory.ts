@@ -25,8 +25,8 @@ export interface RunningCallList {
 export interface CallDirectoryOptions {
   readonly llmOf: () => object
   readonly liveCalls: LiveCalls
-  /** Ends a call of this process. Returns false if it does not run here. */
-  readonly endCall: (id: string, reason: LlmError) => boolean
+  /** Cancels a call of this process. Returns false if it does not run here. */
+  readonly cancelCall: (id: string, reason: LlmError) => boolean
   readonly onError: (cause: unknown) => void
 }
 
@@ -86,7 +86,7 @@ export class CallDirectory {
    * an error after what was generated. Rejects with `not_found` if it does not run.
    */
   async cancel(id: string): Promise<'canceled' | 'requested'> {
-    if (this.#options.endCall(id, canceled())) return 'canceled'
+    if (this.#options.cancelCall(id, canceled())) return 'canceled'
     const others = (await this.#rows?.readOthers()) ?? []
     const owner = others.find(({ calls }) => calls.some((call) => call.id === id))
     if (!this.#rows || !owner) throw new LlmError('not_found', 'Call not found. It may have ended.')
@@ -108,13 +108,13 @@ export class CallDirectory {
 
   /** Calls that are over within a second are not written. */
   async #share(): Promise<void> {
-    const { liveCalls, endCall } = this.#options
+    const { liveCalls, cancelCall } = this.#options
     const calls = liveCalls.list()
     const long = calls.filter(({ ageMs }) => ageMs >= everyMs).slice(0, maxCalls)
     if (long.length > 0) {
       this.#hasRow = true
       await this.#rows?.write(long)
-      for (const id of (await this.#rows?.takeCancelRequests()) ?? []) endCall(id, canceled())
+      for (const id of (await this.#rows?.takeCancelRequests()) ?? []) cancelCall(id, canceled())
       return
     }
     if (this.#hasRow) await this.#rows?.remove()

@@ -49,6 +49,6 @@ export async function openTraffic(
         return { ...row, ...(name !== undefined && { name }) }
       })
     },
-    data: [new TrafficData(database)],
+    data: [new TrafficData(database, () => recorder.write())],
   }
 }

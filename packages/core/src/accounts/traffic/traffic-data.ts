@@ -6,12 +6,16 @@ import { dayMs, hourMs } from './traffic-recorder.ts'
 
 export class TrafficData implements TenantData {
   readonly #database: Database
+  readonly #write: () => Promise<void>
 
-  constructor(database: Database) {
+  /** @param write writes what this process has counted and not written yet */
+  constructor(database: Database, write: () => Promise<void>) {
     this.#database = database
+    this.#write = write
   }
 
   async deleteTenant({ tenant }: Pick<DataDeletion, 'tenant'>): Promise<DeletedCounts> {
+    await this.#write()
     const id = toStorableId(tenant)
     let count = 0
     for (let deleted = -1; deleted !== 0; count += deleted) deleted = await this.#deleteBatch(id)

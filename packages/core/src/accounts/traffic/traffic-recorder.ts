@@ -1,6 +1,6 @@
 /** Counts calls over time, and writes the counts in batches. */
 import { toStorableId } from '../../limits/demand.ts'
-import type { Database, Queries, SqlValue } from '../../storage/database.ts'
+import { type Database, type Queries, type SqlValue, UncertainOutcome } from '../../storage/database.ts'
 import { bucketOf } from './buckets.ts'
 
 /** A call that has ended. */
@@ -34,6 +34,8 @@ interface TrafficEntry extends Sums {
 
 /** How often counts are written while there are calls, in ms. What was counted since is lost when the process is killed. */
 const writeEveryMs = 2_000
+/** Rows that wait for a database that fails. */
+const maxKeptEntries = 20_000
 /** Rows per statement. */
 const batchSize = 50
 
@@ -75,20 +77,35 @@ export class TrafficRecorder {
     if (call.firstTokenMs !== undefined) countTime(entry, 'first_token', call.firstTokenMs)
   }
 
-  /** Writes what was counted. Never rejects. */
+  /** Writes what was counted. Never rejects: after a failure, the next write tries again. */
   write(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    const entries = [...this.#entries.values()]
-    this.#entries = new Map()
-    if (entries.length > 0)
-      this.#writing = this.#writing.then(() => this.#store(entries)).catch(this.#onError)
+    this.#writing = this.#writing.then(async () => {
+      const entries = this.#entries
+      this.#entries = new Map()
+      if (entries.size > 0)
+        await this.#store([...entries.values()]).catch((cause) => this.#keep(entries, cause))
+    })
     return this.#writing
   }
 
-  /** Writes the rest. */
+  /** Writes the rest, once. */
   close(): Promise<void> {
     return this.write()
+  }
+
+  /** Adds counts that could not be written to those that came since. */
+  #keep(entries: ReadonlyMap<string, TrafficEntry>, cause: unknown): void {
+    this.#onError(cause)
+    // The outcome of the commit is unknown. Counts that are written twice would be worse than missing ones.
+    if (cause instanceof UncertainOutcome) return
+    for (const [id, entry] of entries) {
+      const newer = this.#entries.get(id)
+      if (newer) addEntry(newer, entry)
+      else if (this.#entries.size < maxKeptEntries) this.#entries.set(id, entry)
+    }
+    this.#timer ??= setTimeout(() => void this.write(), writeEveryMs).unref()
   }
 
   #store(entries: readonly TrafficEntry[]): Promise<void> {
@@ -145,6 +162,11 @@ const createEntry = (key: TrafficEntry['key'], tenant: string | null): TrafficEn
   ...{ key, tenant, times: new Map() },
   ...{ calls: 0, errors: 0, input_tokens: 0, cached_input_tokens: 0, output_tokens: 0, nano_usd: 0 },
 })
+
+function addEntry(to: TrafficEntry, from: TrafficEntry): void {
+  for (const sum of sums) to[sum] += from[sum]
+  for (const [time, calls] of from.times) to.times.set(time, (to.times.get(time) ?? 0) + calls)
+}
 
 function countTime({ times }: TrafficEntry, measure: 'duration' | 'first_token', ms: number): void {
   const time = `${measure} ${bucketOf(ms)}`

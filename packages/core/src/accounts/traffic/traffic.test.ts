@@ -112,6 +112,19 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
     expect(row).toMatchObject({ calls: 80, nanoUsd: 560n })
   })
 
+  test('counts that a failing database does not take are written later, once', async () => {
+    await database.query('ALTER TABLE modelmount_traffic RENAME TO modelmount_elsewhere')
+    const recorder = open()
+    recorder.add(call)
+    await recorder.write()
+    expect(errors.splice(0)).toHaveLength(1)
+    recorder.add({ ...call, durationMs: 5 })
+    await database.query('ALTER TABLE modelmount_elsewhere RENAME TO modelmount_traffic')
+    await recorder.close()
+
+    expect(await report({ from: new Date(noon) })).toMatchObject([{ calls: 2, nanoUsd: 14n }])
+  })
+
   test('percentiles are at most 10 % off, and absent where no call has such a time', async () => {
     const times = Array.from({ length: 100 }, (_, index) => (index + 1) * 37)
     await count(...times.map((durationMs) => ({ durationMs, firstTokenMs: undefined })))
@@ -125,7 +138,7 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
 
   test('the deletion of a tenant keeps the sums of all callers', async () => {
     await count({}, { caller: 'ben', tenant: 'other' }, { caller: 'solo', tenant: 'solo' })
-    const data = new TrafficData(database)
+    const data = new TrafficData(database, async () => {})
 
     expect(await data.deleteTenant({ tenant: 'team' } as never)).toEqual({ trafficSums: 2 })
     expect(await data.deleteTenant({ tenant: 'solo' } as never)).toEqual({ trafficSums: 2 })
