@@ -80,9 +80,9 @@ const callColumns: readonly Column<TimedCall>[] = [
   {
     id: 'key',
     header: 'Key',
-    cell: ({ key, keyName, caller, tenant }) => (
+    cell: ({ key, caller, tenant }) => (
       <>
-        <KeyName id={key} name={keyName} caller={caller} />
+        <KeyName id={key} caller={caller} />
         {tenant !== '' && tenant !== caller && <div class="muted">{tenant}</div>}
       </>
     ),

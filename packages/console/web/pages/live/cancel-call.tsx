@@ -1,6 +1,6 @@
 /** Asks before a call is canceled. */
 
-import { request } from '../../api/client.ts'
+import { admin, read } from '../../api/client.ts'
 import { ApiError } from '../../api/errors.ts'
 import { Confirm } from '../../components/confirm.tsx'
 import { useNotify } from '../../components/notices.tsx'
@@ -24,8 +24,7 @@ export function CancelCall({ call, onClose }: { readonly call: LiveCall; readonl
 /** @returns what has happened */
 async function cancelCall(id: string): Promise<string> {
   try {
-    const response = await request(`admin/calls/${encodeURIComponent(id)}/cancel`, { method: 'POST' })
-    const { status } = (await response.json()) as { readonly status: 'canceled' | 'requested' }
+    const { status } = await read(admin.POST('/calls/{id}/cancel', { params: { path: { id } } }))
     return status === 'canceled' ? 'Call canceled.' : 'Cancel requested. The process of the call ends it.'
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return 'The call had ended already.'

@@ -2,11 +2,7 @@
 import type { ResponseOf } from '../../api/types.ts'
 
 /** A running call of one of the app's processes. */
-export type LiveCall = ResponseOf<'getActivity'>['calls'][number] & {
-  readonly keyName?: string
-  readonly process: { readonly id: string; readonly host: string; readonly pid: number }
-  readonly canCancel: boolean
-}
+export type LiveCall = ResponseOf<'listCalls'>['data'][number]
 
 /** A call, with the time when it began by the clock of the browser. */
 export interface TimedCall extends LiveCall {
