@@ -9,6 +9,7 @@ import type { Llm } from '@modelmount/core'
 import { toFetchHandler, toNodeHandler } from '@modelmount/core/http'
 import express from 'express'
 import fastify from 'fastify'
+import helmet from 'helmet'
 import Koa from 'koa'
 import { listenerOf } from './fastify.ts'
 import { fetchHost } from './fetch.ts'
@@ -20,6 +21,7 @@ export const consoleMounts: Readonly<
   Record<string, (llm: Llm, options?: ConsoleOptions) => RequestListener>
 > = {
   Express: (llm, options) => express().use(prefix, consoleRouter(llm, options)),
+  'Express with helmet': (llm, options) => express().use(helmet()).use(prefix, consoleRouter(llm, options)),
   Fastify: (llm, options) => {
     const app = fastify()
     app.register(consolePlugin, { llm, prefix, ...options })

@@ -24,6 +24,8 @@ export interface ConsoleApp {
 export interface ViewerOptions {
   /** Settings of the key. Without a key, the viewer has not logged in. */
   readonly key?: Partial<KeySettings>
+  /** @default the URL of the app */
+  readonly url?: string
   /** @default '#/' */
   readonly page?: string
   /** In pixels. @default 1280 */
@@ -69,8 +71,8 @@ export async function startConsole(
 }
 
 async function openPage(
-  { llm, url, browser }: Pick<ConsoleApp, 'llm' | 'url'> & { readonly browser: Browser },
-  { key, page: address = '#/', width = 1280, colorScheme = 'light' }: ViewerOptions,
+  { llm, url: appUrl, browser }: Pick<ConsoleApp, 'llm' | 'url'> & { readonly browser: Browser },
+  { key, url = appUrl, page: address = '#/', width = 1280, colorScheme = 'light' }: ViewerOptions,
 ): Promise<Viewer> {
   const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, locale: 'en-US' })
   const problems: string[] = []

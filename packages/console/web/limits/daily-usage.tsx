@@ -22,11 +22,14 @@ export interface DailyUsageProps {
 }
 
 const days = 30
+/** While the tab is visible. */
+const refreshMs = 10_000
 
 export function DailyUsage({ queryKey, url, filter = {} }: DailyUsageProps) {
   const today = new Date().toISOString().slice(0, 10)
   const usage = useQuery({
     queryKey: [...queryKey, today],
+    refetchInterval: refreshMs,
     queryFn: async ({ signal }): Promise<readonly UsageDay[]> => {
       const from = new Date(Date.parse(today) - (days - 1) * 86_400_000).toISOString().slice(0, 10)
       const query = new URLSearchParams({ by: 'day', from, ...filter })

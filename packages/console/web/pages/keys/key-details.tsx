@@ -12,12 +12,12 @@ import { DailyUsage } from '../../limits/daily-usage.tsx'
 import { LimitMeters } from '../../limits/limit-meters.tsx'
 import { SpendingBar } from '../../limits/spending.tsx'
 import { KeyFacts } from './key-facts.tsx'
-import { useKey } from './queries.ts'
+import { keyQuery } from './queries.ts'
 import { RevokeKey } from './revoke-key.tsx'
 import { RotateKey } from './rotate-key.tsx'
 
 export function KeyDetails({ id }: { readonly id: string }) {
-  const key = useKey(id)
+  const key = useQuery({ ...keyQuery(id), refetchInterval: refreshMs })
   const parent = { href: '/keys', title: 'Keys' }
   if (key.data === undefined) {
     return (
