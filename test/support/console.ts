@@ -41,8 +41,10 @@ export interface Viewer {
   /**
    * Fails on errors of scripts and of the Content-Security-Policy, violations that axe finds, and content that is wider
    * than the window. Saves a screenshot if the environment variable MODELMOUNT_SCREENSHOTS names a folder.
+   *
+   * @param isWhole whether the screenshot has the whole page, or what is visible. @default true
    */
-  expectGood(name: string): Promise<void>
+  expectGood(name: string, isWhole?: boolean): Promise<void>
 }
 
 /** Adds the end of the app and of its browser to the tests of the file. */
@@ -92,8 +94,8 @@ async function openPage(
   await page.goto(url + address)
   // Not the heading that is there while the session is being read.
   await page.locator('.main h1, .login-box h1').waitFor()
-  const expectGood = async (name: string): Promise<void> => {
-    await saveScreenshot(page, name)
+  const expectGood: Viewer['expectGood'] = async (name, isWhole = true) => {
+    await saveScreenshot(page, name, isWhole)
     expect(await findViolations(page)).toEqual([])
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0)
     expect(problems).toEqual([])
@@ -112,9 +114,9 @@ async function findViolations(page: Page): Promise<readonly string[]> {
   )
 }
 
-async function saveScreenshot(page: Page, name: string): Promise<void> {
+async function saveScreenshot(page: Page, name: string, fullPage: boolean): Promise<void> {
   const folder = process.env.MODELMOUNT_SCREENSHOTS
   if (!folder) return
   mkdirSync(folder, { recursive: true })
-  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
 }
