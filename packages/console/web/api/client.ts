@@ -1,9 +1,7 @@
 /** Requests of the pages. All URLs are relative to the page, so that they work wherever the console is mounted. */
 import createClient from 'openapi-fetch'
-import type { components, operations, paths } from './admin-api.d.ts'
+import type { paths } from './admin-api.d.ts'
 import { checkResponse, toApiError, toNetworkError } from './errors.ts'
-
-export type { components, operations }
 
 /** Request header with the token that shows that a page of the console sent a request. */
 const csrfHeader = 'x-modelmount-csrf'
