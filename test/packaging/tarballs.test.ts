@@ -34,11 +34,11 @@ let project: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tarballs-'))
-  const [core, express, tinyModel, cli, nest] = (await pack(
-    ['core', 'express', 'tiny-model', 'cli', 'nest'],
+  const [core, express, tinyModel, cli, nest, console] = (await pack(
+    ['core', 'express', 'tiny-model', 'cli', 'nest', 'console'],
     folder,
-  )) as [string, string, string, string, string]
-  const commandLine = [cli, 'node-llama-cpp@3.22.1']
+  )) as [string, string, string, string, string, string]
+  const commandLine = [cli, console, 'node-llama-cpp@3.22.1']
   const install = async (key: string, name: string, manifest: object, packages: readonly string[]) => {
     const path = await emptyProject(join(folder, name), { type: 'module', ...manifest }, packages)
     await cp(join(root, 'test/packaging/app'), path, { recursive: true })
@@ -128,6 +128,12 @@ describe.each(nodes)('packed packages on Node %s', (line) => {
       ],
       text: 'Hello! How can I help you?',
     })
+  })
+
+  test('the console serves its page and its script', async () => {
+    const { stdout } = await node('console.mjs')
+
+    expect(JSON.parse(stdout)).toEqual({ encoding: 'gzip', session: 401 })
   })
 
   test('npx runs the command modelmount, which prints its version', async () => {

@@ -69,7 +69,7 @@ test('every locked package comes from the npm registry, with its hash, and none 
   }
 })
 
-test.each(['core', 'express', 'fastify', 'koa', 'nest', 'cli', 'tiny-model'])(
+test.each(['core', 'express', 'fastify', 'koa', 'nest', 'console', 'cli', 'tiny-model'])(
   'the package %s has no install script',
   (name) => {
     const { scripts = {} } = read(`packages/${name}/package.json`) as { scripts?: Record<string, string> }
