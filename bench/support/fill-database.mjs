@@ -42,6 +42,31 @@ export async function fillDatabase(execute, dialect, { keys, calls, now }) {
     FROM ${series(keys)}`)
 }
 
+/** Adds the sums over time of these calls: per day, and per hour of the last nine days. Of SQLite only. */
+export async function fillTraffic(execute, { now }) {
+  const hourMs = 3_600_000
+  const bucket = (ms) => `CAST(round(ln(${ms}) / ln(1.2)) AS INTEGER)`
+  for (const [width, age] of [
+    [hourMs, 9 * 24 * hourMs],
+    [24 * hourMs, days * 24 * hourMs],
+  ])
+    for (const isTotal of [0, 1]) {
+      const caller = isTotal ? "''" : 'caller'
+      const columns = `${width}, ${isTotal}, at - at % ${width}, ${caller}, model`
+      const since = `FROM modelmount_calls WHERE at > ${now - age} GROUP BY at - at % ${width}, ${caller}, model`
+      await execute(`INSERT INTO modelmount_traffic (width_ms, is_total, start, caller, model, tenant, calls, errors,
+          input_tokens, cached_input_tokens, output_tokens, nano_usd)
+        SELECT ${columns}, ${isTotal ? 'NULL' : 'max(tenant)'}, count(*), sum(id LIKE '%77'), sum(input_tokens),
+          sum(cached_input_tokens), sum(output_tokens), sum(nano_usd) ${since}`)
+      for (const [measure, time] of [
+        ['duration', 'duration_ms'],
+        ['first_token', 'duration_ms / 10'],
+      ])
+        await execute(`INSERT INTO modelmount_traffic_times (width_ms, is_total, start, caller, model, measure, bucket, calls)
+          SELECT ${columns}, '${measure}', ${bucket(time)}, count(*) ${since}, ${bucket(time)}`)
+    }
+}
+
 export const sqlite = {
   series: (count) =>
     `(WITH RECURSIVE s (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM s WHERE n + 1 < ${count}) SELECT n FROM s)`,

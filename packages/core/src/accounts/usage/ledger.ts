@@ -12,6 +12,7 @@ import { migrate } from '../../storage/migrations.ts'
 import { auditTables } from '../audit/tables.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type NanoUsdLimit, toNanoUsdLimit } from '../spending-limit.ts'
+import { trafficTables } from '../traffic/tables.ts'
 import type { CallUsage } from './call-usage.ts'
 import { type Credit, lockCredit, prepareRefusal } from './credit.ts'
 import { CreditLeases } from './credit-leases.ts'
@@ -116,6 +117,7 @@ export async function openLedger(database: Database, options: LedgerOptions = {}
   await migrate(database, 'usage', usageTables)
   // The retention also deletes entries of the audit log.
   await migrate(database, 'audit', auditTables)
+  await migrate(database, 'traffic', trafficTables)
   return new Ledger(database, options)
 }
 
