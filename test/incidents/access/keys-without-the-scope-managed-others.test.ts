@@ -9,8 +9,9 @@ import { emptyFolder } from '../../support/empty-folder.ts'
 import { listen } from '../../support/listen.ts'
 
 const models = emptyFolder()
-/** Any key may request limits, for itself only. */
-const ownRequest = 'POST /limit-requests'
+/** Any key may read about itself, and request limits for itself only. */
+const isOwn = ({ method, path }: { readonly method: string; readonly path: string }): boolean =>
+  /^\/me\b/.test(path) || `${method} ${path}` === 'POST /limit-requests'
 const digest = `sha256:${'0'.repeat(64)}`
 
 test('a key with the scope inference gets a 403 from every route that manages models, keys or usage', async () => {
@@ -42,7 +43,7 @@ test('a key with the scope inference gets a 403 from every route that manages mo
     ['POST', `/api/blobs/${digest}`, {}],
   ]
   const adminCalls = adminRoutes()
-    .routes.filter(({ method, path }) => method !== 'OPTIONS' && `${method} ${path}` !== ownRequest)
+    .routes.filter((route) => route.method !== 'OPTIONS' && !isOwn(route))
     .map(({ method, path }) => [method, `/admin${path.replace(':id', other.id)}`] as const)
   const before = await llm.keys.list()
 
@@ -56,6 +57,10 @@ test('a key with the scope inference gets a 403 from every route that manages mo
   expect(adminCalls.length).toBeGreaterThan(10)
   expect(ids(await llm.keys.list())).toEqual(ids(before))
   expect(readdirSync(models)).toEqual([])
+  const me = await (await ask(secret, 'GET', `/admin/me?key=${other.id}&id=${other.id}`)).text()
+  expect(me).toContain('ann')
+  expect(me).not.toContain(other.id)
+  expect((await ask(manager, 'GET', '/admin/me')).status).toBe(403)
   expect((await ask(manager, 'DELETE', '/api/delete', { model: 'nope' })).status).toBe(404)
   expect((await ask(secret, 'POST', '/api/chat', { model: 'tiny', messages: [] })).status).toBe(200)
 })
