@@ -171,6 +171,23 @@ describe('with API keys', () => {
     expect([before.status, (await eve.get('/console/admin/keys')).status]).toEqual([200, 401])
   })
 
+  test('the sessions of a rotated key end with its previous secret', async () => {
+    const { key, secret } = await llm.keys.create({ name: 'Eve', scopes: ['admin'] })
+    const eve = new Browser(app)
+    await eve.post('/console/session', { key: secret })
+
+    const { secret: next } = await llm.keys.rotate(key.id, { grace: '1s' })
+    const late = new Browser(app)
+    await late.post('/console/session', { key: secret })
+    const during = [await eve.get('/console/admin/keys'), await late.get('/console/admin/keys')]
+    await vi.waitFor(async () => expect((await eve.get('/console/admin/keys')).status).toBe(401), 5_000)
+    const after = await late.get('/console/admin/keys')
+    await eve.post('/console/session', { key: next })
+
+    expect(during.map(({ status }) => status)).toEqual([200, 200])
+    expect([after.status, (await eve.get('/console/admin/keys')).status]).toEqual([401, 200])
+  })
+
   test('logging out ends the session and deletes the cookie', async () => {
     const visitor = new Browser(app)
     await visitor.post('/console/session', { key: adminKey })

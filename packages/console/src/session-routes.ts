@@ -49,8 +49,9 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
     if (token !== undefined && !loginLinks?.redeem(token)) throw invalidLink()
     if (key !== undefined && access.auth !== 'keys')
       throw new LlmError('invalid_request', 'This app has no API keys. Log in with a link of the app.')
-    const caller = key === undefined ? undefined : await access.authenticateKey(key, request)
-    const { secret, lifetimeMs } = await sessions.create(caller?.key?.id)
+    const sessionKey =
+      key === undefined ? undefined : { id: (await access.authenticateKey(key, request)).id, secret: key }
+    const { secret, lifetimeMs } = await sessions.create(sessionKey)
     return json(describe(request, llm, await sessions.callerOf(secret), secret), 201, {
       ...noStore,
       'set-cookie': setCookie(request, secret, lifetimeMs),

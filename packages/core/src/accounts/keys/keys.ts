@@ -210,6 +210,11 @@ export class Keys {
          WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
         [end, row.id, end],
       )
+      // A person who knows a previous secret may have a session.
+      await queries.query(
+        'UPDATE modelmount_sessions SET expires_at = ? WHERE key_id = ? AND expires_at > ?',
+        [end, row.id, end],
+      )
       const generated = createSecret()
       await queries.query('UPDATE modelmount_keys SET hint = ? WHERE id = ?', [generated.hint, row.id])
       return insertSecret(queries, { ...row, hint: generated.hint }, generated)

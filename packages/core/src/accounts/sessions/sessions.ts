@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { LlmError } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { allScopes, type Caller } from '../auth/caller.ts'
+import { parsePublicId } from '../keys/secret.ts'
 
 /** How long a session lasts, in ms. It is not extended. */
 const sessionMs = 12 * 3_600_000
@@ -16,12 +17,19 @@ export interface NewSession {
   readonly lifetimeMs: number
 }
 
+/** The key with which a browser logs in. */
+export interface SessionKey {
+  readonly id: string
+  /** The session ends with this secret, which a rotation may have replaced. */
+  readonly secret: string
+}
+
 /** A session of the person who operates the app. */
 const operator: Caller = { id: 'console', scopes: allScopes }
 
 interface SessionStore {
-  /** @param keyId undefined for the session of an operator */
-  add(hash: string, keyId: string | undefined): Promise<void>
+  /** @param key undefined for the session of an operator */
+  add(hash: string, key: SessionKey | undefined): Promise<void>
   /** Returns undefined for an unknown or expired session. */
   find(hash: string): Promise<{ readonly keyId: string | undefined } | undefined>
   delete(hash: string): Promise<void>
@@ -40,10 +48,10 @@ export class Sessions {
     this.#callerOf = callerOf
   }
 
-  /** @param keyId the key with which the browser logs in. Undefined for an operator, who has all scopes */
-  async create(keyId?: string): Promise<NewSession> {
+  /** @param key undefined for an operator, who has all scopes */
+  async create(key?: SessionKey): Promise<NewSession> {
     const secret = randomBytes(32).toString('base64url')
-    await this.#store.add(hashOf(secret), keyId)
+    await this.#store.add(hashOf(secret), key)
     return { secret, lifetimeMs: sessionMs }
   }
 
@@ -67,13 +75,16 @@ class DatabaseSessions implements SessionStore {
     this.#database = database
   }
 
-  async add(hash: string, keyId: string | undefined): Promise<void> {
+  async add(hash: string, key: SessionKey | undefined): Promise<void> {
     const { clock } = this.#database
     await this.#database.transaction(async ({ query }) => {
       await query(`DELETE FROM modelmount_sessions WHERE expires_at <= ${clock}`)
       await query(
-        `INSERT INTO modelmount_sessions (hash, key_id, expires_at) VALUES (?, ?, ${clock} + ${sessionMs})`,
-        [hash, keyId ?? null],
+        `INSERT INTO modelmount_sessions (hash, key_id, expires_at) VALUES (?, ?, COALESCE(
+           (SELECT expires_at FROM modelmount_key_secrets
+            WHERE public_id = ? AND expires_at < ${clock} + ${sessionMs}),
+           ${clock} + ${sessionMs}))`,
+        [hash, key?.id ?? null, parsePublicId(key?.secret ?? '') ?? ''],
       )
     })
   }
@@ -94,10 +105,10 @@ class DatabaseSessions implements SessionStore {
 class MemorySessions implements SessionStore {
   readonly #sessions = new Map<string, { readonly keyId: string | undefined; readonly endsAt: number }>()
 
-  async add(hash: string, keyId: string | undefined): Promise<void> {
+  async add(hash: string, key: SessionKey | undefined): Promise<void> {
     const [oldest = ''] = this.#sessions.keys()
     if (this.#sessions.size >= maxSessions) this.#sessions.delete(oldest)
-    this.#sessions.set(hash, { keyId, endsAt: performance.now() + sessionMs })
+    this.#sessions.set(hash, { keyId: key?.id, endsAt: performance.now() + sessionMs })
   }
 
   async find(hash: string): Promise<{ readonly keyId: string | undefined } | undefined> {
