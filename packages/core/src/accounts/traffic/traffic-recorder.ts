@@ -46,6 +46,7 @@ export class TrafficRecorder {
   #entries = new Map<string, TrafficEntry>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
+  #isClosed = false
 
   /** @param now time in ms since 1970 */
   constructor(database: Database, onError: (cause: unknown) => void, now: () => number = Date.now) {
@@ -58,7 +59,11 @@ export class TrafficRecorder {
     const now = this.#now()
     for (const width of [hourMs, dayMs])
       for (const isTotal of [0, 1]) this.#count(call, [width, isTotal, now - (now % width)])
-    this.#timer ??= setTimeout(() => void this.write(), writeEveryMs).unref()
+    this.#schedule()
+  }
+
+  #schedule(): void {
+    if (!this.#isClosed) this.#timer ??= setTimeout(() => void this.write(), writeEveryMs).unref()
   }
 
   #count(call: CountedTraffic, interval: readonly [number, number, number]): void {
@@ -90,8 +95,9 @@ export class TrafficRecorder {
     return this.#writing
   }
 
-  /** Writes the rest, once. */
+  /** Writes the rest, once. What then fails is lost, because the database closes. */
   close(): Promise<void> {
+    this.#isClosed = true
     return this.write()
   }
 
@@ -105,7 +111,7 @@ export class TrafficRecorder {
       if (newer) addEntry(newer, entry)
       else if (this.#entries.size < maxKeptEntries) this.#entries.set(id, entry)
     }
-    this.#timer ??= setTimeout(() => void this.write(), writeEveryMs).unref()
+    this.#schedule()
   }
 
   #store(entries: readonly TrafficEntry[]): Promise<void> {

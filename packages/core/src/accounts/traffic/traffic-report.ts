@@ -48,7 +48,8 @@ const maxGroups = 100
 
 export async function queryTraffic(queries: Queries, query: TrafficQuery): Promise<readonly TrafficRow[]> {
   const range = toRange(query)
-  const callers = query.by === 'key' && query.key === undefined ? await busiest(queries, range) : undefined
+  const callers =
+    query.by === 'key' && query.key === undefined ? await busiest(queries, range, query.model) : undefined
   if (callers?.length === 0) return []
   const group = query.by === 'key' ? 'caller' : query.by === 'model' ? 'model' : undefined
   const isTotal = query.key === undefined && query.by !== 'key'
@@ -119,13 +120,17 @@ function toRange({ interval = 'hour', from, to = new Date() }: TrafficQuery): Tr
   return { width, from: begin, to: to.getTime() }
 }
 
-/** The callers with most calls. */
-async function busiest(queries: Queries, { width, from, to }: TrafficRange): Promise<readonly string[]> {
+/** The callers with most calls, of one model if it is given. */
+async function busiest(
+  queries: Queries,
+  { width, from, to }: TrafficRange,
+  model: string | undefined,
+): Promise<readonly string[]> {
   const rows = await queries.query<{ readonly caller: string }>(
     `SELECT caller, sum(calls) AS calls FROM modelmount_traffic
-     WHERE width_ms = ? AND is_total = 0 AND start >= ? AND start < ?
+     WHERE width_ms = ? AND is_total = 0 AND start >= ? AND start < ? ${model === undefined ? '' : 'AND model = ?'}
      GROUP BY caller ORDER BY sum(calls) DESC, caller LIMIT ${maxGroups}`,
-    [width, from, to],
+    [width, from, to, ...(model === undefined ? [] : [toStorableId(model)])],
     { isSlow: true },
   )
   return rows.map(({ caller }) => caller)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { databases } from '../../../../../test/support/databases.ts'
 import type { Database } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
@@ -97,6 +97,15 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
     expect(rows.filter(({ calls }) => calls === 2)).toHaveLength(60)
   })
 
+  test('by key, a report about one model has the callers with most calls of this model', async () => {
+    const busy = Array.from({ length: 100 }, (_, index) => ({ caller: `key ${index}` }))
+    await count(...busy, ...busy, { caller: 'only', model: 'other' })
+
+    const rows = await report({ by: 'key', model: 'other', from: new Date(noon) })
+
+    expect(rows.map(({ group }) => group)).toEqual(['only'])
+  })
+
   test('several processes add to the same sums', async () => {
     const recorders = Array.from({ length: 4 }, open)
     for (let round = 0; round < 20; round++)
@@ -123,6 +132,20 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
     await recorder.close()
 
     expect(await report({ from: new Date(noon) })).toMatchObject([{ calls: 2, nanoUsd: 14n }])
+  })
+
+  test('after the recorder is closed, counts that a failing database does not take are not tried again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await database.query('ALTER TABLE modelmount_traffic RENAME TO modelmount_elsewhere')
+    const recorder = open()
+    recorder.add(call)
+    await recorder.close()
+    const write = vi.spyOn(recorder, 'write')
+    vi.advanceTimersByTime(60_000)
+    vi.useRealTimers()
+
+    expect(errors.splice(0)).toHaveLength(1)
+    expect(write).not.toHaveBeenCalled()
   })
 
   test('percentiles are at most 10 % off, and absent where no call has such a time', async () => {
