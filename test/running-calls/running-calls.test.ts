@@ -146,6 +146,30 @@ describe.each(databases())('running calls on $name', ({ fresh }) => {
     expect(closed).toBe(true)
   })
 
+  test('the events of a revoked key end', async () => {
+    const { key, secret } = await one.llm.keys.create({ name: 'viewer', scopes: ['admin:read'] })
+    const events = readEvents(
+      await fetch(`${one.server.url}/admin/events`, { headers: { 'x-api-key': secret } }),
+    )
+    const first = await events.next()
+
+    await one.llm.keys.revoke(key.id)
+
+    expect(first.value).toMatchObject({ name: 'calls' })
+    expect(await drain(events)).toBe(true)
+  })
+
+  test('events end after ten minutes, so that the scopes of their reader are checked again', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const events = readEvents(await one.send('/admin/events'))
+    await events.next()
+    vi.advanceTimersByTime(600_001)
+    const isOver = await drain(events)
+    vi.useRealTimers()
+
+    expect(isOver).toBe(true)
+  })
+
   test('the calls of a process that has ended without a word are forgotten', async () => {
     await database.query(
       `INSERT INTO modelmount_running_calls (process, host, pid, calls, written_at)

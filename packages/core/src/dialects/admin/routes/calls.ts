@@ -1,4 +1,5 @@
 /** Routes of the calls that run in all app processes. */
+import type { Caller } from '../../../accounts/auth/caller.ts'
 import { eventFrame, sse } from '../../../http/streams.ts'
 import { internals, type Llm } from '../../../llm.ts'
 import type { AdminRoute } from '../route.ts'
@@ -34,15 +35,29 @@ export const callRoutes: readonly AdminRoute[] = [
       'Watch the running calls as server-sent events `calls`: all of them (`data`, `isShared`), then each second with changes the `changed` ones and the ids of those that have `ended`. After a reconnect, the first event has all calls again.',
     needsDatabase,
     response: 'text/event-stream',
-    handle: async ({ llm, request, onError }) => sse(framesOf(llm, request.signal), { onError }),
+    handle: async ({ llm, caller, request, onError }) =>
+      sse(framesOf(llm, caller, request.signal), { onError }),
   },
 ]
 
-async function* framesOf(llm: Llm, signal: AbortSignal): AsyncGenerator<string> {
+/** After this time, in ms, a reader connects again, so that its session and its scopes are checked again. */
+const maxStreamMs = 10 * 60_000
+
+async function* framesOf(llm: Llm, { key }: Caller, signal: AbortSignal): AsyncGenerator<string> {
   const { watchCalls } = await import('../../../running-calls/call-changes.ts')
+  const endsAt = performance.now() + maxStreamMs
+  let isRevoked = false
+  const onRevoked = (): void => {
+    isRevoked = true
+  }
+  const stopWatching = key && llm.keys.hasDatabase ? llm.keys.onRevoked(key.id, onRevoked) : undefined
   // A closing app does not wait for open pages.
-  const isOver = (): boolean => signal.aborted || llm.isClosing
-  let id = 0
-  for await (const event of watchCalls(llm[internals].runningCalls, isOver))
-    yield `id: ${id++}\n${eventFrame('calls', JSON.stringify(event))}`
+  const isOver = (): boolean => signal.aborted || llm.isClosing || isRevoked || performance.now() > endsAt
+  try {
+    let id = 0
+    for await (const event of watchCalls(llm[internals].runningCalls, isOver))
+      yield `id: ${id++}\n${eventFrame('calls', JSON.stringify(event))}`
+  } finally {
+    stopWatching?.()
+  }
 }
