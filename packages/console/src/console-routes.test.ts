@@ -91,6 +91,14 @@ describe('with API keys', () => {
     expect(response.status).toBe(401)
   })
 
+  test('no cache stores the data of a viewer', async () => {
+    const list = await browser.get('/console/admin/keys')
+    const asset = await request(app).get('/console/')
+
+    expect(list.headers['cache-control']).toBe('no-store')
+    expect(asset.headers['cache-control']).toBe('no-cache')
+  })
+
   test('the session describes the viewer, and is a cookie that scripts and other sites cannot use', async () => {
     const login = await browser.post('/console/session', { key: adminKey })
     const session = await browser.get('/console/session')
@@ -244,6 +252,21 @@ describe('with the login of the host app', () => {
 
     expect(session.body).toMatchObject({ caller: { id: 'ann' }, canLogOut: false })
     expect([refused.status, created.status]).toEqual([403, 201])
+  })
+
+  test('an error of `authenticate` reaches the error handler of the host app, also from session', async () => {
+    const failing = consoleRouter(llm, {
+      authenticate: () => {
+        throw Object.assign(new Error('Session store down'), { status: 418 })
+      },
+    })
+    const host = express().use('/console', failing)
+    host.set('env', 'test')
+
+    const session = await request(host).get('/console/session')
+    const admin = await request(host).get('/console/admin/keys')
+
+    expect([session.status, admin.status]).toEqual([418, 418])
   })
 
   test('without a user, all routes answer 401, and nobody can log in otherwise', async () => {

@@ -86,9 +86,10 @@ const withSecurityHeaders = (route: Route<Llm>): Route<Llm> => ({
   handle: async (request, llm) => secure(await route.handle(request, llm)),
 })
 
+/** Data of a viewer stays out of caches. The files of the pages have a rule of their own. */
 const secure = (response: HttpResponse): HttpResponse => ({
   ...response,
-  headers: { ...response.headers, ...securityHeaders },
+  headers: { 'cache-control': 'no-store', ...response.headers, ...securityHeaders },
 })
 
 function checkLogins(llm: Llm, isHost: boolean, loginLinks: LoginLinks | undefined): void {

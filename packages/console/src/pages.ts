@@ -23,7 +23,11 @@ const types: Readonly<Record<string, string>> = {
 export function pageRoutes(): readonly Route<Llm>[] {
   let files: Promise<ReadonlyMap<string, PageFile>> | undefined
   const respond = async (request: HttpRequest, name: string): Promise<HttpResponse | undefined> => {
-    files ??= readPages()
+    files ??= readPages().catch((cause: unknown) => {
+      // The next request reads them again.
+      files = undefined
+      throw cause
+    })
     const file = (await files).get(name)
     return file && toResponse(request, file, name)
   }

@@ -1,6 +1,6 @@
 /** The routes of `session`: who the viewer is, logging in and out. */
 import { type Caller, type Llm, LlmError } from '@modelmount/core'
-import { internals, retryHeaders, statusOf } from '@modelmount/core/adapter'
+import { AuthenticateError, internals, retryHeaders, statusOf } from '@modelmount/core/adapter'
 import { type HttpRequest, type HttpResponse, json, type Route } from '@modelmount/core/http'
 import { addressKey } from '@modelmount/core/limits'
 import type { LoginLinks } from './login-links.ts'
@@ -74,6 +74,7 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
         llm[internals].access.checkSameOrigin(request)
         return await methods[method](request, llm)
       } catch (cause) {
+        if (cause instanceof AuthenticateError) throw cause.cause
         const error = LlmError.from(cause)
         llm[internals].report(error)
         const { code, message } = error

@@ -8,6 +8,7 @@ export { resolveCloseOptions } from '../options/close.ts'
 export { toBytes } from '../units.ts'
 export { findPackageFile } from '../util/package-file.ts'
 export { checkAdmin, checkAuthenticate, isLlm } from './check-mount.ts'
+export { AuthenticateError } from './dialect.ts'
 export { dialectNames } from './index.ts'
 export {
   type AdminMountOptions,

@@ -11,6 +11,8 @@ import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/h
 import { internals, type Llm } from '../llm.ts'
 import { requestIdOf } from './request-id.ts'
 
+export { AuthenticateError }
+
 /** A request to a model: to a route, or as an item of a batch. */
 export interface ModelCall {
   readonly request: Pick<HttpRequest, 'json' | 'signal' | 'reserve'>
