@@ -142,7 +142,7 @@ async function measurePages(url, { cookie }) {
     const paints = []
     const ready = []
     for (let round = 0; round < 5; round++) {
-      const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
+      const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: 'en-US' })
       await context.addCookies([{ name, value, url }])
       const tab = await context.newPage()
       const begun = performance.now()

@@ -220,16 +220,22 @@ describe('with API keys', () => {
     expect(response.body.error.message).toMatch(/\w/)
   })
 
-  test('an address may try 30 logins per minute', async () => {
+  test('an address may try 30 wrong links per minute, and a key may log in 30 times', async () => {
     const llm = await createLlm({ engine, models, auth: 'keys', database: ':memory:' })
     const visitor = new Browser(await serve(llm))
     const statuses: number[] = []
     for (let count = 0; count < 32; count++)
       statuses.push((await visitor.post('/console/session', { token: 'wrong' })).status)
+    const { secret } = await llm.keys.create({ name: 'Ada' })
+    const logins: number[] = []
+    for (let count = 0; count < 32; count++)
+      logins.push((await visitor.post('/console/session', { key: secret })).status)
     await llm.close()
 
     expect(statuses.slice(0, 30)).toEqual(Array(30).fill(401))
     expect(statuses.at(-1)).toBe(429)
+    expect(logins.slice(0, 30)).toEqual(Array(30).fill(201))
+    expect(logins.at(-1)).toBe(429)
   })
 })
 

@@ -14,7 +14,10 @@ export interface SessionOptions {
   isHost(): boolean
 }
 
-/** Logins per minute from one address, right and wrong ones. */
+/**
+ * Logins per minute with one key, and wrong links from one address. `Access` limits wrong keys. Visitors behind one proxy
+ * may have the same address, so wrong logins of one do not keep others out.
+ */
 const loginsPerMinute = 30
 
 export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
@@ -43,14 +46,17 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
 
   const logIn: Handler = async (request, llm) => {
     if (isHost()) throw new LlmError('invalid_request', 'The host app logs in the viewers of this console.')
-    await limitLogins(request, llm)
     const { key, token } = parseCredentials(await request.json())
     const { access, sessions } = llm[internals]
-    if (token !== undefined && !loginLinks?.redeem(token)) throw invalidLink()
+    if (token !== undefined && !loginLinks?.redeem(token)) {
+      await limitLogins(llm, addressKey(request.clientAddress ?? request.remoteAddress))
+      throw invalidLink()
+    }
     if (key !== undefined && access.auth !== 'keys')
       throw new LlmError('invalid_request', 'This app has no API keys. Log in with a link of the app.')
     const sessionKey =
       key === undefined ? undefined : { id: (await access.authenticateKey(key, request)).id, secret: key }
+    if (sessionKey) await limitLogins(llm, sessionKey.id)
     const { secret, lifetimeMs } = await sessions.create(sessionKey)
     return json(describe(request, llm, await sessions.callerOf(secret), secret), 201, {
       ...noStore,
@@ -112,8 +118,8 @@ function parseCredentials(body: unknown): Credentials {
 }
 
 /** Rejects with `rate_limit`. */
-const limitLogins = async ({ clientAddress, remoteAddress }: HttpRequest, llm: Llm): Promise<void> => {
-  const id = `console login ${addressKey(clientAddress ?? remoteAddress)}`
+const limitLogins = async (llm: Llm, subject: string): Promise<void> => {
+  const id = `console login ${subject}`
   await llm.limits.reserve([{ id, limits: { requestsPerMinute: loginsPerMinute } }], {
     requests: 1,
     tokens: 0,

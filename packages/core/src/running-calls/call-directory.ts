@@ -42,7 +42,7 @@ export class CallDirectory {
   /** The list that all who wait for the next one share. */
   #next: Promise<RunningCallList> | undefined
   #timer: NodeJS.Timeout | undefined
-  #working: Promise<void> = Promise.resolve()
+  #working: Promise<void> | undefined
   #hasRow = false
   #stop: (() => void) | undefined
 
@@ -101,9 +101,13 @@ export class CallDirectory {
     if (this.#hasRow) await this.#rows?.remove().catch(this.#options.onError)
   }
 
-  /** One at a time. An error is reported, and the next interval tries again. */
+  /** One at a time: while a database hangs, the intervals pass. An error is reported, and a later interval tries again. */
   #work(): void {
-    this.#working = this.#working.then(() => this.#share()).catch(this.#options.onError)
+    this.#working ??= this.#share()
+      .catch(this.#options.onError)
+      .finally(() => {
+        this.#working = undefined
+      })
   }
 
   /** Calls that are over within a second are not written. */

@@ -46,7 +46,7 @@ function statusCondition(status: KeyStatus, clock: string): string {
 }
 
 /** Escapes a text for `LIKE … ESCAPE '\'`. Removes NUL, which PostgreSQL rejects and no name contains. */
-export const escapePattern = (text: string): string => text.replaceAll('\0', '').replaceAll(/[%_\\]/g, '\\$&')
+const escapePattern = (text: string): string => text.replaceAll('\0', '').replaceAll(/[%_\\]/g, '\\$&')
 
 function toSearch(text: string): KeyCondition {
   const pattern = `%${escapePattern(text)}%`

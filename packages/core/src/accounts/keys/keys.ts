@@ -20,7 +20,7 @@ import {
   serializeGrant,
   toSafeId,
 } from './key-rows.ts'
-import { escapePattern, type KeyStatus, type KeysQuery, toWhere } from './keys-query.ts'
+import { type KeyStatus, type KeysQuery, toWhere } from './keys-query.ts'
 import { LimitRequests } from './limit-requests.ts'
 import { RevocationWatcher } from './revocation-watcher.ts'
 import * as schema from './schema.ts'
@@ -141,8 +141,9 @@ export class Keys {
     return Promise.all(
       tiers.map(async (tier) => {
         const [row] = await this.#database.query<{ readonly keys: number }>(
-          `SELECT count(*) AS keys FROM modelmount_keys WHERE revoked_at IS NULL AND granted LIKE ? ESCAPE '\\'`,
-          [`%${escapePattern(`"tier":${JSON.stringify(tier)}`)}%`],
+          // Not LIKE, which ignores the case of letters in SQLite.
+          `SELECT count(*) AS keys FROM modelmount_keys WHERE revoked_at IS NULL AND replace(granted, ?, '') <> granted`,
+          [`"tier":${JSON.stringify(tier)}`],
           { isSlow: true },
         )
         return Number(row?.keys)

@@ -6,7 +6,7 @@ const maxMs = 86_400_000
 
 /** Returns the bucket of a time. Times below 1 ms are in bucket 0, times above a day in that of a day. */
 export const bucketOf = (ms: number): number =>
-  Math.round(Math.log(Math.min(Math.max(ms, 1), maxMs)) / Math.log(growth))
+  Math.round(Math.log(Math.min(Math.max(ms || 1, 1), maxMs)) / Math.log(growth))
 
 /** Returns the middle of a bucket, in whole ms. */
 const timeOf = (bucket: number): number => Math.round(growth ** bucket)

@@ -74,10 +74,10 @@ export class TrafficRecorder {
     this.#entries.set(id, entry)
     entry.calls += 1
     entry.errors += call.isError ? 1 : 0
-    entry.input_tokens += call.inputTokens
-    entry.cached_input_tokens += call.cachedInputTokens
-    entry.output_tokens += call.outputTokens
-    entry.nano_usd += call.nanoUsd
+    entry.input_tokens += toCount(call.inputTokens)
+    entry.cached_input_tokens += toCount(call.cachedInputTokens)
+    entry.output_tokens += toCount(call.outputTokens)
+    entry.nano_usd += toCount(call.nanoUsd)
     countTime(entry, 'duration', call.durationMs)
     if (call.firstTokenMs !== undefined) countTime(entry, 'first_token', call.firstTokenMs)
   }
@@ -152,17 +152,28 @@ interface Upsert {
 
 async function upsert({ query }: Queries, { table, keys, values, added, rows }: Upsert): Promise<void> {
   const columns = [...keys, ...values]
+  // Other values are those of the last call.
+  const assignments = values
+    .map((column) =>
+      added.includes(column)
+        ? `${column} = ${table}.${column} + excluded.${column}`
+        : `${column} = excluded.${column}`,
+    )
+    .join(', ')
   const row = `(${columns.map(() => '?').join(', ')})`
   for (let start = 0; start < rows.length; start += batchSize) {
     const batch = rows.slice(start, start + batchSize)
     await query(
       `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${batch.map(() => row).join(', ')}
        ON CONFLICT (${keys.join(', ')}) DO UPDATE SET
-         ${added.map((column) => `${column} = ${table}.${column} + excluded.${column}`).join(', ')}`,
+         ${assignments}`,
       batch.flat(),
     )
   }
 }
+
+/** An engine of the host app may report anything. The database takes whole numbers only. */
+const toCount = (value: number): number => (Number.isFinite(value) ? Math.max(0, Math.round(value)) : 0)
 
 const createEntry = (key: TrafficEntry['key'], tenant: string | null): TrafficEntry => ({
   ...{ key, tenant, times: new Map() },

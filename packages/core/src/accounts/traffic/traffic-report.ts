@@ -13,7 +13,7 @@ export interface TrafficQuery {
   readonly from?: Date | undefined
   /** The report ends before this time. @default now */
   readonly to?: Date | undefined
-  /** By key, the report has the 100 keys and other callers with most calls. @default the sums of all */
+  /** By key, the report has the keys and other callers with most calls: 100, or fewer for more than 40 intervals. @default the sums of all */
   readonly by?: 'model' | 'key' | undefined
   /** Name of a model. @default all models */
   readonly model?: string | undefined
@@ -45,6 +45,8 @@ export interface TrafficRow {
 /** Intervals in one report. */
 const maxIntervals = 1_000
 const maxGroups = 100
+/** Rows by key in one report, so that their percentiles do not hold up the event loop. */
+const maxRowsByKey = 4_000
 
 export async function queryTraffic(queries: Queries, query: TrafficQuery): Promise<readonly TrafficRow[]> {
   const range = toRange(query)
@@ -126,11 +128,13 @@ async function busiest(
   { width, from, to }: TrafficRange,
   model: string | undefined,
 ): Promise<readonly string[]> {
+  const intervals = Math.ceil((to - from) / width)
+  const groups = Math.max(1, Math.min(maxGroups, Math.floor(maxRowsByKey / intervals)))
   const rows = await queries.query<{ readonly caller: string }>(
     `SELECT caller, sum(calls) AS calls FROM modelmount_traffic
      WHERE width_ms = ? AND is_total = 0 AND start >= ? AND start < ? ${model === undefined ? '' : 'AND model = ?'}
-     GROUP BY caller ORDER BY sum(calls) DESC, caller LIMIT ${maxGroups}`,
-    [width, from, to, ...(model === undefined ? [] : [toStorableId(model)])],
+     GROUP BY caller ORDER BY sum(calls) DESC, caller LIMIT ?`,
+    [width, from, to, ...(model === undefined ? [] : [toStorableId(model)]), groups],
     { isSlow: true },
   )
   return rows.map(({ caller }) => caller)

@@ -148,6 +148,26 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
     expect(write).not.toHaveBeenCalled()
   })
 
+  test('numbers that no database takes count as whole ones, and the tenant is that of the last call', async () => {
+    await count({ inputTokens: Number.NaN, outputTokens: 1.6, durationMs: Number.NaN, firstTokenMs: -5 })
+    await count({ tenant: 'moved' })
+
+    expect(await report({ from: new Date(noon) })).toMatchObject([
+      { calls: 2, inputTokens: 10, outputTokens: 7 },
+    ])
+    expect(await database.query('SELECT DISTINCT tenant FROM modelmount_traffic WHERE is_total = 0')).toEqual(
+      [{ tenant: 'moved' }],
+    )
+  })
+
+  test('a report by key over many intervals has fewer keys', async () => {
+    await count(...Array.from({ length: 60 }, (_, index) => ({ caller: `key ${index}` })))
+
+    const rows = await report({ by: 'key', from: new Date(noon - 7 * dayMs), to: new Date(noon + hourMs) })
+
+    expect(rows).toHaveLength(23)
+  })
+
   test('percentiles are at most 10 % off, and absent where no call has such a time', async () => {
     const times = Array.from({ length: 100 }, (_, index) => (index + 1) * 37)
     await count(...times.map((durationMs) => ({ durationMs, firstTokenMs: undefined })))

@@ -8,7 +8,9 @@ export const TrafficInterval = z
 export const TrafficTime = z.iso.datetime({ offset: true })
 export const TrafficBy = z
   .enum(['model', 'key'])
-  .describe('One row per interval and group. By key, the 100 keys and other callers with most calls.')
+  .describe(
+    'One row per interval and group. By key, the 100 keys and other callers with most calls, or fewer for more than 40 intervals.',
+  )
 
 export const TrafficFilters = z.object({
   interval: TrafficInterval.optional(),
