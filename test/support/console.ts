@@ -39,7 +39,7 @@ export interface Viewer {
   /** The secret of the key. Empty without a key. */
   readonly secret: string
   /**
-   * Fails on errors of scripts and of the Content-Security-Policy, violations that axe finds, and content that is wider
+   * Fails on errors of scripts and of the Content-Security-Policy, requests that fail, violations that axe finds, and content that is wider
    * than the window. Saves a screenshot if the environment variable MODELMOUNT_SCREENSHOTS names a folder.
    *
    * @param isWhole whether the screenshot has the whole page, or what is visible. @default true
@@ -83,6 +83,17 @@ async function openPage(
     // Chromium reports each response with an error status, which the pages themselves show.
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
       problems.push(message.text())
+  })
+  // Answers of the APIs with an error status are shown by the pages, and checked by their tests.
+  context.on('response', (response) => {
+    const path = response.url().slice(url.length)
+    if (response.status() >= 400 && !/^(admin|llm|session)\b/.test(path))
+      problems.push(`${response.status()} ${path}`)
+  })
+  context.on('requestfailed', (request) => {
+    // A page that is left aborts its requests.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED')
+      problems.push(`${request.failure()?.errorText} ${request.url()}`)
   })
   let secret = ''
   if (key) {
