@@ -146,6 +146,21 @@ describe.each(databases())('on $name', ({ fresh }) => {
     expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
   })
 
+  test('the deletion of a tenant also removes it as the one who has decided', async () => {
+    const { secret } = await llm.keys.create({ name: 'asks' })
+    const { secret: boss } = await llm.keys.create({ name: 'boss', tenant: 'bosses', scopes: ['admin'] })
+    const body = { limits: { requestsPerMinute: 50 } }
+    const { id } = (await ask('/limit-requests', { key: secret, body })).body
+    const decided = await ask(`/limit-requests/${id}/refuse`, { key: boss, body: { note: 'No.' } })
+
+    await llm.tenants.delete('bosses')
+
+    const { body: list } = await ask('/me/limit-requests', { key: secret })
+    expect(decided.body.decidedBy).toMatch(/^key_/)
+    expect(list.data).toMatchObject([{ id, status: 'refused', note: 'No.' }])
+    expect(list.data[0]).not.toHaveProperty('decidedBy')
+  })
+
   test('the tiers of the app have their limits, weights and keys', async () => {
     await llm.keys.create({ name: 'golden', tier: 'gold' })
     await llm.keys.create({ name: '"tier":"free"', models: ['"tier":"free"'] })

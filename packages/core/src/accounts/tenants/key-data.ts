@@ -43,6 +43,8 @@ export class KeyData implements TenantData {
         `DELETE FROM modelmount_limit_requests WHERE key_id IN (${list}) RETURNING id`,
         ids,
       )
+      // Requests of other tenants that these keys have decided.
+      await query(`UPDATE modelmount_limit_requests SET decided_by = NULL WHERE decided_by IN (${list})`, ids)
       await query(`DELETE FROM modelmount_keys WHERE id IN (${list})`, ids)
       return {
         keys: ids.length,
