@@ -101,7 +101,15 @@ describe.each(databases())('deleting a tenant in $name', ({ fresh }) => {
       promptStates: 0,
       deleted: {
         ...{ batches: 0, files: 0, responses: 0, conversations: 0 },
-        ...{ keys: 2, limitRequests: 2, calls: 3, usageSums: 3, spending: 3, erasedAuditEntries: 0 },
+        ...{
+          keys: 2,
+          limitRequests: 2,
+          calls: 3,
+          usageSums: 3,
+          spending: 3,
+          erasedAuditEntries: 0,
+          trafficSums: 6,
+        },
       },
     })
     expect(await rowsOf(database, 'left', [...callers, 'user'])).toEqual([])
@@ -165,7 +173,7 @@ describe.each(databases())('deleting a tenant in $name', ({ fresh }) => {
 
     const { revokedKeys, deleted } = await llm.tenants.delete('left')
 
-    expect([revokedKeys, ...Object.values(deleted)]).toEqual(Array(11).fill(0))
+    expect([revokedKeys, ...Object.values(deleted)]).toEqual(Array(12).fill(0))
   })
 
   test('works in batches', async () => {
