@@ -42,6 +42,7 @@ test('deletes a tenant, prints what was deleted, and leaves other tenants', asyn
       spending: 0,
       keys: 0,
       limitRequests: 0,
+      trafficSums: 0,
       // Its own.
       erasedAuditEntries: 1,
     },

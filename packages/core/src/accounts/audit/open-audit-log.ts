@@ -19,10 +19,9 @@ export async function openAuditLog(
   onError: (cause: unknown) => void,
 ): Promise<OpenedAuditLog> {
   if (!database) return { log: absentLog, data: [] }
-  const [{ openLog }, { AuditData }] = await Promise.all([
-    import('./audit-log.ts'),
-    import('./audit-data.ts'),
-  ])
+  // One after the other: Jest fails to load modules in parallel that share a file of the bundle.
+  const { openLog } = await import('./audit-log.ts')
+  const { AuditData } = await import('./audit-data.ts')
   return { log: await openLog(database, onError), data: [new AuditData(database)] }
 }
 

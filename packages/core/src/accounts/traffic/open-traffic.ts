@@ -28,12 +28,11 @@ export async function openTraffic(
       report: () => createAbsentDatabase('llm.traffic').query(''),
       data: [],
     }
-  const [{ trafficTables }, { TrafficRecorder }, { queryTraffic }, { TrafficData }] = await Promise.all([
-    import('./tables.ts'),
-    import('./traffic-recorder.ts'),
-    import('./traffic-report.ts'),
-    import('./traffic-data.ts'),
-  ])
+  // One after the other: Jest fails to load modules in parallel that share a file of the bundle.
+  const { trafficTables } = await import('./tables.ts')
+  const { TrafficRecorder } = await import('./traffic-recorder.ts')
+  const { queryTraffic } = await import('./traffic-report.ts')
+  const { TrafficData } = await import('./traffic-data.ts')
   await migrate(database, 'traffic', trafficTables)
   const recorder = new TrafficRecorder(database, onError)
   return {

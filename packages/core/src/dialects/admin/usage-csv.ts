@@ -1,5 +1,4 @@
 /** Renders usage as CSV (RFC 4180), safe for spreadsheets. */
-import { stringify } from 'csv-stringify/sync'
 import type { UsageRow } from '../../accounts/usage/report.ts'
 
 const columns = [
@@ -17,9 +16,14 @@ const columns = [
   'batch_usd',
 ] as const
 
-// Otherwise a spreadsheet computes a name that begins with `=`.
 const render = (rows: readonly (readonly (string | number)[])[]): string =>
-  stringify(rows as never, { escape_formulas: true, record_delimiter: 'windows' })
+  rows.map((row) => `${row.map(toField).join(',')}\r\n`).join('')
+
+/** Begins a text that a spreadsheet would compute, such as `=1+1`, with an apostrophe. */
+function toField(value: string | number): string {
+  const text = String(value).replace(/^[=+\-@\t\r]/, "'$&")
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
 
 /** Yields the head, and then the rows of each page. */
 export async function* toCsv(pages: AsyncIterable<readonly UsageRow[]>): AsyncGenerator<string> {
