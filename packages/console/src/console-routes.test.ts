@@ -275,7 +275,7 @@ describe('with the login of the host app', () => {
     expect([session.status, admin.status]).toEqual([418, 418])
   })
 
-  test('without a user, all routes answer 401, and nobody can log in otherwise', async () => {
+  test('without a user, all routes answer 401, and there is no other login', async () => {
     const login = await browser.post('/console/session', { key: 'sk-mm-1' })
     const session = await request(await serve(llm, { authenticate: () => undefined })).get('/console/session')
 
@@ -329,9 +329,9 @@ describe('with a login link', () => {
   })
 })
 
-test('a console where nobody could log in is refused when it is mounted', async () => {
+test('a console where no viewer could log in is refused when it is mounted', async () => {
   const llm = await createLlm({ engine, models })
 
-  expect(() => consoleRouter(llm)).toThrow('Nobody could log in to the console')
+  expect(() => consoleRouter(llm)).toThrow('No viewer could log in to the console')
   await llm.close()
 })

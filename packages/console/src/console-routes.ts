@@ -25,8 +25,8 @@ export interface ConsoleOptions {
 }
 
 /**
- * Returns the routes of the console. Mount them below a path of their own, such as `/console`. `checkMount` throws a
- * `TypeError` if nobody could log in.
+ * Returns the routes of the console. Mount them below a separate path, such as `/console`. `checkMount` throws a
+ * `TypeError` if no viewer could log in.
  */
 export function consoleRoutes({ apiUrl, loginLinks }: ConsoleOptions = {}): DialectTable {
   const admin = adminRoutes()
@@ -96,6 +96,6 @@ function checkLogins(llm: Llm, isHost: boolean, loginLinks: LoginLinks | undefin
   const { auth } = llm[internals].access
   if (isHost || auth === 'keys' || (auth === 'anonymous' && loginLinks)) return
   throw new TypeError(
-    "Nobody could log in to the console: expected the option `authenticate`, which returns the caller of a request and its scopes, or createLlm({ auth: 'keys' })",
+    "No viewer could log in to the console: expected the option `authenticate`, which returns the caller of a request and its scopes, or createLlm({ auth: 'keys' })",
   )
 }

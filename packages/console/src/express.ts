@@ -8,9 +8,9 @@ import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 export type ExpressConsoleOptions = ConsoleOptions & TableMountOptions<Request>
 
 /**
- * Creates a router with the console. Mount it below a path of its own:
- * `app.use('/console', consoleRouter(llm, { authenticate: (req) => req.user && { id: req.user.id, scopes: ['admin', 'inference'] } }))`.
- * Without `authenticate`, viewers log in with an API key of `createLlm({ auth: 'keys' })`.
+ * Creates a router with the console. Mount it below a separate path: `app.use('/console', consoleRouter(llm))`. The option
+ * `authenticate` returns the viewer and its scopes. Without it, viewers log in with an API key of
+ * `createLlm({ auth: 'keys' })`.
  */
 export const consoleRouter = (
   llm: Llm,

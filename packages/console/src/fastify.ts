@@ -1,7 +1,7 @@
 /** The entry point `@modelmount/console/fastify`. */
 import type { Llm } from '@modelmount/core'
 import { prepareTable, type TableMountOptions } from '@modelmount/core/adapter'
-import { addRoutes } from '@modelmount/fastify'
+import { addMount } from '@modelmount/fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 
@@ -10,12 +10,10 @@ export interface FastifyConsoleOptions extends ConsoleOptions, TableMountOptions
 }
 
 /**
- * Adds the console. Register it with a prefix of its own: `app.register(consolePlugin, { llm, prefix: '/console' })`.
+ * Adds the console. Register it with a separate prefix: `app.register(consolePlugin, { llm, prefix: '/console' })`.
  * Without `authenticate`, viewers log in with an API key of `createLlm({ auth: 'keys' })`.
  */
-export async function consolePlugin(app: FastifyInstance, options: FastifyConsoleOptions): Promise<void> {
-  const { llm, apiUrl, loginLinks, unknownRoutes, bodyLimit, publicUrl, authenticate, authenticateTimeout } =
-    options
-  const mountOptions = { unknownRoutes, bodyLimit, publicUrl, authenticate, authenticateTimeout }
-  addRoutes(app, llm, prepareTable(llm, consoleRoutes({ apiUrl, loginLinks }), mountOptions))
-}
+export const consolePlugin = (app: FastifyInstance, options: FastifyConsoleOptions): Promise<void> =>
+  addMount(app, options, (llm, { apiUrl, loginLinks, ...mountOptions }) =>
+    prepareTable(llm, consoleRoutes({ apiUrl, loginLinks }), mountOptions),
+  )

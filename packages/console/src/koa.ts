@@ -8,7 +8,7 @@ import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 export type KoaConsoleOptions = ConsoleOptions & TableMountOptions<RouterContext>
 
 /**
- * Creates a router with the console. Give it a path of its own: `consoleRouter(llm).prefix('/console')`. Without
+ * Creates a router with the console. Give it a separate path: `consoleRouter(llm).prefix('/console')`. Without
  * `authenticate`, viewers log in with an API key of `createLlm({ auth: 'keys' })`.
  */
 export const consoleRouter = (llm: Llm, { apiUrl, loginLinks, ...options }: KoaConsoleOptions = {}): Router =>

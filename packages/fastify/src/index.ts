@@ -2,7 +2,7 @@
 
 export {
   type AdminPluginOptions,
-  addRoutes,
+  addMount,
   adminPlugin,
   type HealthPluginOptions,
   healthPlugin,

@@ -71,8 +71,12 @@ export const healthPlugin = (app: FastifyInstance, options: HealthPluginOptions)
 export const metricsPlugin = (app: FastifyInstance, options: MetricsPluginOptions): Promise<void> =>
   addMount(app, options, prepareMetricsMount)
 
-/** @param prepare gets the options without those of Fastify */
-async function addMount<Options extends object>(
+/**
+ * Adds routes, also those of another package.
+ *
+ * @param prepare checks the options, which it gets without those of Fastify
+ */
+export async function addMount<Options extends object>(
   app: FastifyInstance,
   options: Options & { readonly llm: Llm },
   prepare: (llm: Llm, options: Omit<Options, 'llm' | keyof RegisterOptions>) => Mount<FastifyRequest>,
@@ -82,8 +86,7 @@ async function addMount<Options extends object>(
   addRoutes(app, llm, prepare(llm, mountOptions))
 }
 
-/** Adds the routes of another package, which `prepareTable()` has checked. */
-export function addRoutes(
+function addRoutes(
   app: FastifyInstance,
   llm: Llm,
   { routes, handleUnmatched, passesUnmatched, bodyLimit, publicUrl, authenticate }: Mount<FastifyRequest>,

@@ -72,7 +72,7 @@ export class CallDirectory {
     return { data: all.slice(0, maxCalls), isShared: this.#rows !== undefined }
   }
 
-  /** Returns the calls in a second. All who wait share one query, and nothing is read while nobody waits. */
+  /** Returns the calls in a second. All readers share one query, and nothing is read without a reader. */
   next(): Promise<RunningCallList> {
     this.#next ??= delay(everyMs, undefined, { ref: false }).then(() => {
       this.#next = undefined

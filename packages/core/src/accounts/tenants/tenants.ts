@@ -25,7 +25,7 @@ export interface DeletedTenant {
   readonly promptStates: number
   /**
    * Entries in stores, by name: `batches`, `files`, `responses`, `conversations`, `keys`, `limitRequests`, `calls`,
-   * `usageSums` or `anonymizedSums`, `spending`, `erasedAuditEntries`.
+   * `usageSums` or `anonymizedSums`, `spending`, `trafficSums`, `erasedAuditEntries`.
    */
   readonly deleted: DeletedCounts
 }

@@ -1,4 +1,4 @@
-/** Deletes the calls over time of a tenant, and old ones of all. The sums of all callers name nobody, and remain. */
+/** Deletes the calls over time of a tenant, and old ones of all. The sums of all callers contain no names, and remain. */
 import { toStorableId } from '../../limits/demand.ts'
 import type { Database } from '../../storage/database.ts'
 import type { DataDeletion, DeletedCounts, TenantData } from '../tenants/tenant-data.ts'
