@@ -48,6 +48,10 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   'engine/local/model-process': {
     values: ['errors', 'template', 'template/go-template', 'grammar', 'engine', 'engine/local/ipc', 'util'],
   },
+  'engine/upstream': {
+    values: ['errors', 'engine', 'options/check', 'util'],
+    types: ['models'],
+  },
   machine: {
     values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
   },
@@ -138,7 +142,7 @@ const homes: Record<string, readonly string[]> = {
   'node-llama-cpp': ['engine/local/model-process'],
   '@modelmount/tiny-model': ['models'],
   '@huggingface/jinja': ['template'],
-  'eventsource-parser': ['testing'],
+  'eventsource-parser': ['engine/upstream', 'testing'],
   '@eslint-community/regexpp': ['grammar'],
   'path-to-regexp': ['http'],
   'lru-cache': [
@@ -151,7 +155,7 @@ const homes: Record<string, readonly string[]> = {
   ],
   '@valibot/to-json-schema': ['calls'],
   zod: ['calls', 'dialects', 'engine/local/ipc', 'accounts', 'models', 'testing'],
-  undici: ['models'],
+  undici: ['engine/upstream', 'models'],
   nanoid: ['batches', 'calls', 'dialects'],
   '@streamparser/json': ['batches', 'calls'],
   busboy: ['dialects'],

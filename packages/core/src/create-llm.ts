@@ -118,7 +118,10 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
   const aliases = new ModelAliases(resolved.aliases)
-  const resolver = new ModelResolver(aliases, async (name) => engine.findModel?.(name) ?? models.get(name))
+  const resolver = new ModelResolver(
+    aliases,
+    async (name) => (await engine.findModel?.(name)) ?? models.get(name),
+  )
   const storeActions = admitTransfers(models, shutdown, llmOf)
   const modelActions = withResolver(storeActions, resolver)
   const health = new HealthChecks({

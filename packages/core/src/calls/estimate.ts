@@ -6,11 +6,11 @@ import type { WorstCase } from '../accounts/usage/ledger.ts'
 import type { EmbedRequest, RerankRequest } from '../engine/embeddings.ts'
 import type { Engine, EngineCall } from '../engine/engine.ts'
 import type { GenerateRequest } from '../engine/request.ts'
-import { lifetimesOf, measureTextBytes, toTemplateMessages } from '../engine/request-input.ts'
+import { estimatePromptTokens, lifetimesOf } from '../engine/request-input.ts'
 import { type Call, isGenerateRequest, type ModelRequest } from './call.ts'
 
-/** Assumes 4 bytes per token, and 4 tokens for the template markup of each message. */
-const estimateTokens = (bytes: number, messages: number): number => Math.ceil(bytes / 4) + 4 * messages
+/** Assumes 4 bytes per token, and 4 tokens for what a model adds around each text. */
+const estimateTokens = (bytes: number, texts: number): number => Math.ceil(bytes / 4) + 4 * texts
 
 /**
  * Estimates input tokens for the rate limits, because an exact count would need the loaded model. The limits
@@ -19,8 +19,7 @@ const estimateTokens = (bytes: number, messages: number): number => Math.ceil(by
 export const estimateInputTokens = ({ requests, answersPerPrompt }: Call): number =>
   requests.reduce((sum, request, index) => {
     if (index % answersPerPrompt > 0) return sum
-    if (isGenerateRequest(request))
-      return sum + estimateTokens(measureTextBytes(request), toTemplateMessages(request.input).length)
+    if (isGenerateRequest(request)) return sum + estimatePromptTokens(request)
     const texts = textsOf(request)
     const bytes = texts.reduce(
       (bytes, text) => bytes + (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length),
@@ -111,7 +110,7 @@ async function computeOne(
   call: EngineCall,
 ): Promise<WorstCase> {
   const { maxTokens: outputTokens, overflow } = request
-  const inputTokens = await engine.countTokens(request, call)
+  const inputTokens = await (engine.boundTokens ?? engine.countTokens).call(engine, request, call)
   const names = [model, request.model]
   const contextSize = engine.loaded().find(({ name }) => names.includes(name))?.contextSize
   if (!contextSize) return { inputTokens, outputTokens }

@@ -22,6 +22,11 @@ export interface Engine {
    */
   countTokens(request: GenerateRequest, call: EngineCall): Promise<number>
   /**
+   * Returns an upper bound of the tokens of the prompt, for spending limits. Rejects like `countTokens`. An engine without
+   * this method counts exactly.
+   */
+  boundTokens?(request: GenerateRequest, call: EngineCall): Promise<number>
+  /**
    * Counts the tokens of the prompt that `generate` would read from the prompt cache now: those of
    * `cacheReadTokens`, or more. Rejects like `countTokens`. An engine without this method reads none.
    */
@@ -63,7 +68,12 @@ export interface Engine {
    * Finds a model before the store looks for it. Returns undefined for a name that only the store may know. An engine
    * without this method leaves all names to the store.
    */
-  findModel?(name: string): Model | undefined
+  findModel?(name: string): Model | undefined | Promise<Model | undefined>
+  /**
+   * Lists the models that only the engine knows. Does not reject if their server is away, but returns those that are
+   * known.
+   */
+  listModels?(): Promise<readonly Model[]>
   /** Reads details of a model, so that a recording of its calls has them. Throws the errors of the store. */
   details?(model: Model): Promise<ModelDetails>
   /** Ends running calls and frees all resources. */

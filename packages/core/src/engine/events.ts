@@ -123,6 +123,8 @@ export interface PromptUsage {
 
 export interface TokenUsage extends PromptUsage {
   readonly outputTokens: number
+  /** Set if the engine does not know some of the numbers, and estimates them. */
+  readonly isEstimated?: boolean
 }
 
 /**

@@ -9,6 +9,10 @@ export const measureTextLength = (request: Pick<GenerateRequest, 'input'>): numb
 export const measureTextBytes = (request: Pick<GenerateRequest, 'input'>): number =>
   measureInput(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
 
+/** Estimates the tokens of a prompt: 4 bytes per token, and 4 tokens for the template's markup of each message. */
+export const estimatePromptTokens = (request: Pick<GenerateRequest, 'input'>): number =>
+  Math.ceil(measureTextBytes(request) / 4) + 4 * toTemplateMessages(request.input).length
+
 type Measure = (text: string | readonly number[]) => number
 
 function measureInput({ input }: Pick<GenerateRequest, 'input'>, measure: Measure): number {
@@ -26,6 +30,7 @@ function measureInput({ input }: Pick<GenerateRequest, 'input'>, measure: Measur
 const measureParts = (content: readonly Part[], measure: Measure): number =>
   content.reduce((sum, part) => {
     if (part.type === 'tool-call') return sum + measure(part.name) + measure(part.arguments)
+    if (part.type === 'image') return sum + measure(part.data)
     return sum + (part.type === 'tool-result' ? measureParts(part.content, measure) : measure(part.text))
   }, 0)
 

@@ -191,6 +191,7 @@ export type Part = {
       readonly type: 'text' | 'reasoning'
       readonly text: string
     }
+  | ImagePart
   | {
       readonly type: 'tool-call'
       readonly id: string
@@ -207,6 +208,17 @@ export type Part = {
       readonly isError?: boolean
     }
 )
+
+/** An image in a message of the user, or in a result of a tool. */
+export interface ImagePart {
+  readonly type: 'image'
+  /** Such as `image/png`. */
+  readonly mediaType: string
+  /** The bytes of the image, in Base64. */
+  readonly data: string
+  /** Path of the image in the caller's request, which errors name, such as `messages[0].content[1]`. */
+  readonly param: string
+}
 
 export interface Sampling {
   /** From 0 to 100. Sampling is greedy below 1e-6. @default 0.8 */

@@ -42,6 +42,8 @@ const textPart = (content: string): object => ({ type: 'text', content })
 
 function toPart(part: Part): object {
   if (part.type === 'tool-call') return toolCallPart(part)
+  // A trace with images would be megabytes long.
+  if (part.type === 'image') return { type: 'blob', mime_type: part.mediaType, modality: 'image' }
   if (part.type !== 'tool-result') return { type: part.type, content: part.text }
   return {
     type: 'tool_call_response',

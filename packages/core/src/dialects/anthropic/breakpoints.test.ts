@@ -31,6 +31,7 @@ function prompt(fields: object): string[] {
   const mark = ({ cache }: { readonly cache?: string }): string => (cache ? `|${cache}` : '')
   const said = (part: Part): string => {
     if (part.type === 'tool-call') return `call ${part.name}`
+    if (part.type === 'image') return part.mediaType
     return part.type === 'tool-result' ? `result ${part.content.map(said).join('+')}` : part.text
   }
   return [

@@ -10,6 +10,7 @@ import { parseGenerateRequest } from './ipc/parse-request.ts'
 import { countEventTokens } from './ipc/reader-lag.ts'
 import type { LoadedProcess } from './loaded-process.ts'
 import type { EngineTask, LocalCalls } from './local-calls.ts'
+import { replaceImages } from './replace-images.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { GrammarQuarantine } from './supervisor/grammar-quarantine.ts'
 import type { ProcessCall } from './supervisor/process-client.ts'
@@ -51,7 +52,7 @@ export class LocalGenerations {
     push: (event: GenerateEvent) => void,
     onStart: (reportConsumed: ReportConsumed) => void,
   ): Promise<void> {
-    const checked = parseGenerateRequest(request)
+    const checked = parseGenerateRequest(replaceImages(request))
     this.#grammarQuarantine.check(checked)
     const reportProgress = createProgressReporter(checked, call, push)
     let hasBegun = false

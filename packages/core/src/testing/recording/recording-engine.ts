@@ -159,7 +159,7 @@ class Recorder implements RecordingEngine {
     return this.#recorder?.health
   }
 
-  findModel(name: string): Model | undefined {
+  findModel(name: string): Model | undefined | Promise<Model | undefined> {
     return this.#recorder ? this.#recorder.findModel?.(name) : this.#recordings.findModel(name)
   }
 

@@ -145,6 +145,7 @@ function withStart(part: Part, mark: string): Part {
   if (part.type === 'tool-call') return { ...part, name: mark + part.name }
   if (part.type === 'tool-result')
     return { ...part, content: [{ type: 'text', text: mark }, ...part.content] }
+  if (part.type === 'image') return part
   const trimmed = part.text.trimStart()
   return { ...part, text: part.text.slice(0, part.text.length - trimmed.length) + mark + trimmed }
 }
@@ -153,6 +154,7 @@ function withEnd(part: Part, mark: string): Part {
   if (part.type === 'tool-call') return { ...part, name: part.name + mark }
   if (part.type === 'tool-result')
     return { ...part, content: [...part.content, { type: 'text', text: mark }] }
+  if (part.type === 'image') return part
   const trimmed = part.text.trimEnd()
   return { ...part, text: trimmed + mark + part.text.slice(trimmed.length) }
 }

@@ -1,0 +1,130 @@
+/** Turns the pieces of an upstream's answer into events of the engine contract. */
+import { isRecord } from '../../util/is-record.ts'
+import { tryParseJson } from '../../util/try-parse-json.ts'
+import type { EngineCall } from '../engine.ts'
+import { type GenerateEvent, type PromptUsage, type TokenUsage, uncached } from '../events.ts'
+import type { GenerateRequest } from '../request.ts'
+import type { AnswerPiece, ReportedUsage } from './upstream-api.ts'
+import { invalidResponse } from './upstream-errors.ts'
+
+export interface AnswerContext {
+  readonly request: GenerateRequest
+  readonly call: Pick<EngineCall, 'signal'>
+  readonly fingerprint: string
+  /** Tokens of the prompt, as far as they are known before the server says it. */
+  readonly estimatedInputTokens: number
+}
+
+/** Ends early, without an error, when the signal aborts. */
+export async function* toEvents(
+  pieces: AsyncIterable<readonly AnswerPiece[]>,
+  context: AnswerContext,
+): AsyncGenerator<GenerateEvent> {
+  const answer = new UpstreamAnswer(context)
+  for await (const list of pieces) {
+    if (context.call.signal.aborted) return
+    for (const piece of list) {
+      if (answer.isOver) return
+      if (!answer.hasStarted) yield answer.start(piece)
+      const event = answer.toEvent(piece)
+      if (event) yield event
+    }
+  }
+  if (!answer.isOver && !context.call.signal.aborted)
+    throw invalidResponse('it ended before the answer was complete')
+}
+
+class UpstreamAnswer {
+  readonly #context: AnswerContext
+  readonly #startedAt = performance.now()
+  #firstTokenAt: number | undefined
+  #promptUsage: PromptUsage
+  #outputTokens = 0
+  /** The arguments of each tool call, as JSON. */
+  readonly #calls: string[] = []
+  hasStarted = false
+  isOver = false
+
+  constructor(context: AnswerContext) {
+    this.#context = context
+    this.#promptUsage = { ...uncached, inputTokens: context.estimatedInputTokens, reusedTokens: 0 }
+  }
+
+  start(piece: AnswerPiece): GenerateEvent {
+    this.hasStarted = true
+    const { request, fingerprint } = this.#context
+    if (piece.type === 'start') this.#addPromptUsage(piece.usage)
+    return {
+      ...{ type: 'start', model: request.model, ...this.#promptUsage },
+      fingerprint: (piece.type === 'start' && piece.fingerprint) || fingerprint,
+    }
+  }
+
+  toEvent(piece: AnswerPiece): GenerateEvent | undefined {
+    if (piece.type === 'start') return undefined
+    if (piece.type === 'end') return this.#end(piece)
+    this.#firstTokenAt ??= performance.now()
+    const { request } = this.#context
+    const timings = request.returnTimings && { timings: this.#timings() }
+    if (piece.type === 'tool-call') {
+      this.#calls.push('')
+      return { ...piece, index: this.#calls.length - 1 }
+    }
+    const { tokens = 1 } = piece
+    this.#outputTokens += tokens
+    if (piece.type === 'tool-arguments') {
+      const index = this.#calls.length - 1
+      if (index < 0) throw invalidResponse('arguments came before their tool call')
+      this.#calls[index] += piece.json
+      return { type: 'tool-arguments', index, json: piece.json, tokens, ...timings }
+    }
+    return {
+      ...{ type: piece.type, text: piece.text, tokens },
+      ...timings,
+      ...(request.logprobs !== undefined && { logprobs: piece.logprobs ?? [] }),
+    }
+  }
+
+  #end({ finishReason, stopSequence, usage, tokens }: Extract<AnswerPiece, { type: 'end' }>): GenerateEvent {
+    this.isOver = true
+    this.#addPromptUsage(usage)
+    const incompleteCalls = [...this.#calls.keys()].filter(
+      (index) => !isRecord(tryParseJson(this.#calls[index] ?? '')),
+    )
+    const isCalling = this.#calls.length > 0 && incompleteCalls.length === 0
+    return {
+      type: 'end',
+      finishReason: finishReason === 'stop' && isCalling ? 'tool-calls' : finishReason,
+      ...(stopSequence !== undefined && { stopSequence }),
+      usage: this.#usage(usage),
+      timings: { loadMs: 0, ...this.#timings() },
+      ...(incompleteCalls.length > 0 && { incompleteCalls }),
+      ...(tokens && this.#context.request.returnTokens && { tokens }),
+    }
+  }
+
+  #usage(reported: ReportedUsage | undefined): TokenUsage {
+    const isEstimated = reported?.outputTokens === undefined || reported.inputTokens === undefined
+    return {
+      ...this.#promptUsage,
+      outputTokens: reported?.outputTokens ?? this.#outputTokens,
+      ...(isEstimated && { isEstimated }),
+    }
+  }
+
+  #addPromptUsage(usage: ReportedUsage | undefined): void {
+    const { inputTokens, cachedTokens, cacheWriteTokens } = usage ?? {}
+    this.#promptUsage = {
+      inputTokens: inputTokens ?? this.#promptUsage.inputTokens,
+      reusedTokens: cachedTokens ?? this.#promptUsage.reusedTokens,
+      cacheReadTokens: cachedTokens ?? this.#promptUsage.cacheReadTokens,
+      cacheWriteTokens: cacheWriteTokens ?? this.#promptUsage.cacheWriteTokens,
+    }
+  }
+
+  #timings() {
+    const now = performance.now()
+    const firstTokenAt = this.#firstTokenAt ?? now
+    return { promptMs: firstTokenAt - this.#startedAt, generateMs: now - firstTokenAt }
+  }
+}

@@ -1,0 +1,78 @@
+/** What differs between the APIs of upstream servers. */
+import type { Capability } from '../../models/gguf/model-details.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
+import type { EngineCall } from '../engine.ts'
+import type { FinishReason, SampledToken } from '../events.ts'
+import type { CacheLifetime, GenerateRequest } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import type { UpstreamClient } from './upstream-client.ts'
+
+/** Methods throw the errors of `Engine`. What an API cannot do is an `LlmError` `invalid_request` with a `param`. */
+export interface UpstreamApi {
+  /** Headers of each request. */
+  headers(apiKey: string | undefined): Readonly<Record<string, string>>
+  listModels(client: UpstreamClient, signal: AbortSignal): Promise<readonly ListedModel[]>
+  /** Yields the pieces of an answer in the lists in which they arrive. The last piece is `end`. */
+  generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): AsyncIterable<readonly AnswerPiece[]>
+  /** Counts the tokens of a prompt. Resolves to undefined if the server cannot count. */
+  countTokens?(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): Promise<number | undefined>
+  embed?(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings>
+  rerank?(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking>
+  render?(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<string>
+  tokenize?(request: TokenizeRequest, client: UpstreamClient, call: EngineCall): Promise<readonly number[]>
+  detokenize?(request: DetokenizeRequest, client: UpstreamClient, call: EngineCall): Promise<string>
+}
+
+/** A model, with what the server says about it. */
+export interface ListedModel {
+  readonly name: string
+  /** Maximum number of tokens of prompt and answer together. */
+  readonly contextSize?: number | undefined
+  readonly capabilities?: readonly Capability[] | undefined
+  readonly modifiedAt?: Date | undefined
+  readonly sizeBytes?: number | undefined
+  readonly parameterSize?: string | undefined
+  readonly quantization?: string | undefined
+  readonly architecture?: string | undefined
+  readonly digest?: string | undefined
+}
+
+/** Counts of the server. Those that it does not report are absent. */
+export interface ReportedUsage {
+  /** Length of the whole prompt, with the parts that were read from a cache. */
+  readonly inputTokens?: number | undefined
+  /** Part of the prompt that the server has read from its cache. */
+  readonly cachedTokens?: number | undefined
+  readonly cacheWriteTokens?: Readonly<Record<CacheLifetime, number>> | undefined
+  readonly outputTokens?: number | undefined
+}
+
+export type AnswerPiece =
+  /** What is known at the beginning. Only the first piece may be a `start`. */
+  | { readonly type: 'start'; readonly usage?: ReportedUsage; readonly fingerprint?: string | undefined }
+  | {
+      readonly type: 'text' | 'reasoning'
+      readonly text: string
+      /** @default 1, since servers send a token per event */
+      readonly tokens?: number
+      readonly logprobs?: readonly SampledToken[] | undefined
+    }
+  /** A further tool call. The arguments that follow are its. */
+  | { readonly type: 'tool-call'; readonly id: string; readonly name: string }
+  | { readonly type: 'tool-arguments'; readonly json: string; readonly tokens?: number }
+  | {
+      readonly type: 'end'
+      readonly finishReason: FinishReason
+      readonly stopSequence?: string | undefined
+      readonly usage?: ReportedUsage | undefined
+      /** Token ids of prompt and output. */
+      readonly tokens?: readonly number[] | undefined
+    }

@@ -1,0 +1,158 @@
+/** Sends requests to one upstream server, over kept connections. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { EventSourceMessage } from 'eventsource-parser'
+import { type Dispatcher, Pool } from 'undici'
+import type { ResolvedUpstreamOptions } from './options.ts'
+import { readEvents, readLines } from './response-streams.ts'
+import { invalidResponse, maxTextLength, toConnectionError, toRefusal } from './upstream-errors.ts'
+
+export interface UpstreamRequest {
+  /** Path below the base URL. It must not depend on what a caller sends. */
+  readonly path: string
+  /** @default a `GET` request */
+  readonly json?: object
+  /** Model that the caller asked for, which errors name. */
+  readonly model: string
+  readonly signal: AbortSignal
+  /** @default those that the API needs */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Bytes of a response that is read as a whole, such as 10,000 embeddings. */
+const maxJsonBytes = 256 * 1024 * 1024
+const maxHeaderBytes = 16 * 1024
+/**
+ * Attempts of one request. A server may close a kept connection while the request is on its way: llama-server does so
+ * after each stream without saying so. A further attempt is made only if nothing of a response has arrived.
+ */
+const maxAttempts = 3
+const closedCodes: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
+
+export class UpstreamClient {
+  readonly #options: ResolvedUpstreamOptions
+  readonly #headersFor: (apiKey: string | undefined) => Readonly<Record<string, string>>
+  readonly #pool: Pool
+
+  constructor(
+    options: ResolvedUpstreamOptions,
+    headersFor: (apiKey: string | undefined) => Readonly<Record<string, string>>,
+  ) {
+    this.#options = options
+    this.#headersFor = headersFor
+    this.#pool = new Pool(options.baseUrl.origin, {
+      connect: { timeout: options.connectTimeoutMs },
+      headersTimeout: options.responseTimeoutMs,
+      bodyTimeout: options.stallTimeoutMs,
+      maxHeaderSize: maxHeaderBytes,
+    })
+  }
+
+  /** Sends a request and reads the JSON of the response. Throws the errors of `Engine`, or an `AbortError`. */
+  async readJson(request: UpstreamRequest): Promise<unknown> {
+    const body = await this.#open(request)
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for await (const chunk of this.#guard(body, request.signal)) {
+      size += chunk.byteLength
+      if (size > maxJsonBytes) throw invalidResponse('it is too long')
+      chunks.push(chunk)
+    }
+    try {
+      return JSON.parse(Buffer.concat(chunks).toString())
+    } catch (cause) {
+      throw invalidResponse('it is no JSON', cause)
+    }
+  }
+
+  /** Yields the server-sent events of the response. Ends without an error when the signal aborts. */
+  readEvents(request: UpstreamRequest): AsyncGenerator<readonly EventSourceMessage[]> {
+    return this.#read(request, readEvents)
+  }
+
+  /** Yields the lines of the response. Ends without an error when the signal aborts. */
+  readLines(request: UpstreamRequest): AsyncGenerator<readonly string[]> {
+    return this.#read(request, readLines)
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  async *#read<Piece>(
+    request: UpstreamRequest,
+    split: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Piece>,
+  ): AsyncGenerator<Piece> {
+    try {
+      yield* split(this.#guard(await this.#open(request), request.signal))
+    } catch (error) {
+      if (!request.signal.aborted) throw error
+    }
+  }
+
+  /** Resolves to the body of a response with status 200. */
+  async #open(request: UpstreamRequest): Promise<Dispatcher.ResponseData['body']> {
+    const { statusCode, headers, body } = await this.#send(request)
+    if (statusCode === 200) return body
+    const retryAfter = headers['retry-after']
+    throw toRefusal(
+      {
+        status: statusCode,
+        retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+        text: await readStart(body),
+      },
+      request.model,
+    )
+  }
+
+  async #send({ path, json, signal, headers }: UpstreamRequest): Promise<Dispatcher.ResponseData> {
+    const { baseUrl, apiKey, headers: own } = this.#options
+    const options: Dispatcher.RequestOptions = {
+      path: baseUrl.pathname.replace(/\/$/, '') + path,
+      method: json ? 'POST' : 'GET',
+      headers: {
+        ...this.#headersFor(await apiKey()),
+        ...headers,
+        ...own,
+        ...(json && { 'content-type': 'application/json' }),
+      },
+      ...(json && { body: JSON.stringify(json) }),
+      signal,
+    }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#pool.request(options)
+      } catch (cause) {
+        signal.throwIfAborted()
+        if (attempt === maxAttempts || !closedCodes.includes((cause as { readonly code?: unknown }).code))
+          throw toConnectionError(cause)
+        // A server that has just closed one connection may be about to close the others.
+        await delay(attempt, undefined, { signal })
+      }
+    }
+  }
+
+  /** Turns the errors of a connection that fails within the response into those of `Engine`. */
+  async *#guard(body: Dispatcher.ResponseData['body'], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    try {
+      yield* body
+    } catch (cause) {
+      signal.throwIfAborted()
+      throw toConnectionError(cause)
+    }
+  }
+}
+
+/** Reads the beginning of an error. Never rejects. */
+async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {
+  let text = ''
+  try {
+    const decoder = new TextDecoder()
+    for await (const chunk of body) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      if (text.length >= maxTextLength) break
+    }
+  } catch {
+    // The status says enough.
+  }
+  return text.slice(0, maxTextLength)
+}

@@ -1,0 +1,123 @@
+/** An engine whose models run on another server. */
+import { createHash } from 'node:crypto'
+import { invalidRequest } from '../../errors.ts'
+import type { ModelDetails } from '../../models/gguf/model-details.ts'
+import type { Model } from '../../models/model.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
+import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
+import type { GenerateEvent } from '../events.ts'
+import type { GenerateRequest } from '../request.ts'
+import { estimatePromptTokens, measureTextBytes } from '../request-input.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import { toEvents } from './answer-events.ts'
+import type { ResolvedUpstreamOptions } from './options.ts'
+import type { UpstreamApi } from './upstream-api.ts'
+import { UpstreamClient } from './upstream-client.ts'
+import { unsupportedByUpstream } from './upstream-errors.ts'
+import { UpstreamModels } from './upstream-models.ts'
+
+/** Tokens of the template's markup around a message, at most. */
+const maxMarkupTokens = 32
+
+export class UpstreamEngine implements Engine {
+  readonly #api: UpstreamApi
+  readonly #client: UpstreamClient
+  readonly #models: UpstreamModels
+  readonly #fingerprint: string
+  /** Names of the models that calls have used. */
+  readonly #used = new Set<string>()
+
+  constructor(options: ResolvedUpstreamOptions, api: UpstreamApi) {
+    this.#api = api
+    this.#client = new UpstreamClient(options, (apiKey) => api.headers(apiKey))
+    this.#models = new UpstreamModels(options, (signal) => api.listModels(this.#client, signal))
+    const hash = createHash('sha256').update(options.baseUrl.href).digest('hex')
+    this.#fingerprint = `fp_${hash.slice(0, 10)}`
+  }
+
+  generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
+    this.#used.add(request.model)
+    return toEvents(this.#api.generate(request, this.#client, call), {
+      ...{ request, call, fingerprint: this.#fingerprint },
+      estimatedInputTokens: estimatePromptTokens(request),
+    })
+  }
+
+  /** Without a tokenizer, this is an estimate. */
+  async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
+    this.#used.add(request.model)
+    return (await this.#api.countTokens?.(request, this.#client, call)) ?? estimatePromptTokens(request)
+  }
+
+  /** Each token stands for at least one byte. */
+  async boundTokens(request: GenerateRequest): Promise<number> {
+    this.#used.add(request.model)
+    const { input } = request
+    const messages = input.kind === 'infill' ? 0 : (input.messages?.length ?? 0)
+    const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2)
+    return Math.min(bound, this.#models.contextSizeOf(request.model) || bound)
+  }
+
+  async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
+    if (!this.#api.embed) throw unsupportedByUpstream('embeddings', 'model')
+    this.#used.add(request.model)
+    return this.#api.embed(request, this.#client, call)
+  }
+
+  async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
+    if (!this.#api.rerank) throw unsupportedByUpstream('reranking', 'model')
+    this.#used.add(request.model)
+    return this.#api.rerank(request, this.#client, call)
+  }
+
+  async render(request: GenerateRequest, call: EngineCall): Promise<string> {
+    if (!this.#api.render) throw unsupportedByUpstream('rendering of prompts', 'model')
+    return this.#api.render(request, this.#client, call)
+  }
+
+  async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
+    if (!this.#api.tokenize) throw unsupportedByUpstream('a tokenizer', 'model')
+    return this.#api.tokenize(request, this.#client, call)
+  }
+
+  async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
+    if (!this.#api.detokenize) throw unsupportedByUpstream('a tokenizer', 'model')
+    return this.#api.detokenize(request, this.#client, call)
+  }
+
+  /** The server decides when it loads a model. */
+  async load(model: string): Promise<void> {
+    if (!(await this.#models.find(model)))
+      throw invalidRequest(`The upstream server has no model "${model}".`)
+    this.#used.add(model)
+  }
+
+  async unload(model: string): Promise<void> {
+    this.#used.delete(model)
+  }
+
+  loaded(): readonly LoadedModel[] {
+    return [...this.#used].map((name) => ({
+      ...{ name, state: 'ready', sizeBytes: 0, gpuBytes: 0, expiresAt: 'never' },
+      contextSize: this.#models.contextSizeOf(name),
+    }))
+  }
+
+  findModel(name: string): Promise<Model | undefined> {
+    return this.#models.find(name)
+  }
+
+  listModels(): Promise<readonly Model[]> {
+    return this.#models.list()
+  }
+
+  async details(model: Model): Promise<ModelDetails> {
+    const known = model.details ?? (await this.#models.find(model.name))?.details
+    if (!known) throw invalidRequest(`The upstream server has no model "${model.name}".`)
+    return known
+  }
+
+  close(): Promise<void> {
+    return this.#client.close()
+  }
+}

@@ -1,0 +1,99 @@
+/** The models of an upstream server, as the app sees them. */
+import { createHash } from 'node:crypto'
+import { LlmError } from '../../errors.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
+import type { Model } from '../../models/model.ts'
+import type { ResolvedUpstreamOptions } from './options.ts'
+import type { ListedModel } from './upstream-api.ts'
+
+/** How long a list of the server is used before it is read again, in ms. */
+const maxAgeMs = 60_000
+/** Time limit for the list, in ms. A slow server must not hold up the list of all models. */
+const listTimeoutMs = 5_000
+const defaultCapabilities: readonly Capability[] = ['completion', 'tools']
+
+export class UpstreamModels {
+  readonly #options: Pick<ResolvedUpstreamOptions, 'baseUrl' | 'models'>
+  readonly #readList: (signal: AbortSignal) => Promise<readonly ListedModel[]>
+  #listed: ReadonlyMap<string, Model> | undefined
+  #readAt = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> | undefined
+
+  constructor(
+    options: Pick<ResolvedUpstreamOptions, 'baseUrl' | 'models'>,
+    readList: (signal: AbortSignal) => Promise<readonly ListedModel[]>,
+  ) {
+    this.#options = options
+    this.#readList = readList
+  }
+
+  /** Does not reject: while the server is away, returns the models that are known. */
+  async list(): Promise<readonly Model[]> {
+    await this.#refresh().catch(() => {})
+    return [...this.#known().values()]
+  }
+
+  /** Rejects with an `LlmError` if the server is away, and has never said whether it has the model. */
+  async find(name: string): Promise<Model | undefined> {
+    const known = this.#known().get(name)
+    if (known && (this.#listed || this.#options.models)) return known
+    await this.#refresh()
+    return this.#known().get(name)
+  }
+
+  contextSizeOf(name: string): number {
+    return this.#known().get(name)?.details?.contextSize ?? 0
+  }
+
+  /** The models of the option if there is one, with what the server says about them. */
+  #known(): ReadonlyMap<string, Model> {
+    const { models } = this.#options
+    if (!models) return this.#listed ?? new Map()
+    return new Map(
+      Object.keys(models).map((name) => [name, this.#listed?.get(name) ?? this.#toModel({ name })]),
+    )
+  }
+
+  /** One request for all who wait. */
+  #refresh(): Promise<void> {
+    if (performance.now() - this.#readAt < maxAgeMs) return Promise.resolve()
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #read(): Promise<void> {
+    const signal = AbortSignal.timeout(listTimeoutMs)
+    try {
+      const models = await this.#readList(signal)
+      this.#listed = new Map(models.map((model) => [model.name, this.#toModel(model)]))
+      this.#readAt = performance.now()
+    } catch (cause) {
+      if (this.#listed) return
+      throw LlmError.is(cause)
+        ? cause
+        : new LlmError('upstream', 'The upstream server does not answer.', {}, { cause })
+    }
+  }
+
+  #toModel(listed: ListedModel): Model {
+    const { name, modifiedAt = new Date(0), sizeBytes = 0, digest } = listed
+    return {
+      ...{ name, path: '', sizeBytes, modifiedAt, isBuiltIn: false },
+      digest: digest ?? createHash('sha256').update(`${this.#options.baseUrl} ${name}`).digest('hex'),
+      details: this.#toDetails(listed),
+    }
+  }
+
+  #toDetails(listed: ListedModel): ModelDetails {
+    const { name, architecture = 'unknown', parameterSize = '', quantization = 'unknown' } = listed
+    const own = this.#options.models?.[name]
+    const contextSize = own?.contextSize ?? listed.contextSize
+    return {
+      ...{ metadata: {}, tensors: [], architecture, parameterSize, quantization, parameterCount: 0 },
+      ...(contextSize !== undefined && { contextSize }),
+      capabilities: own?.capabilities ?? listed.capabilities ?? defaultCapabilities,
+    }
+  }
+}
