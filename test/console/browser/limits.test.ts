@@ -18,7 +18,7 @@ test('a user asks for a higher limit, an operator approves it with a note, and t
   await form.getByLabel('Reason').fill('Nightly builds')
   await user.expectGood('limits-ask')
   await form.getByRole('button', { name: 'Send request' }).click()
-  await user.page.getByText('Pending').waitFor()
+  await user.page.getByText('A request is pending.').waitFor()
 
   await operator.page.reload()
   await operator.page.getByText('(now 20)').waitFor()

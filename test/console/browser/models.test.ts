@@ -103,6 +103,10 @@ test('a model is loaded for a chosen time, and unloaded', async () => {
   await loaded.getByText('Never').waitFor()
   await loaded.getByText('CPU').or(loaded.getByText('Graphics card')).first().waitFor()
   await expectGood('models-loaded')
+  await loaded.getByRole('link', { name: 'tiny:latest' }).click()
+  await page.getByRole('button', { name: 'Unload tiny:latest' }).waitFor()
+  expect(await page.getByRole('button', { name: 'Load tiny:latest', exact: true }).count()).toBe(0)
+  await page.goBack()
   await page.getByRole('button', { name: 'Unload tiny:latest' }).click()
 
   await page.getByText('No model is in memory.').waitFor()

@@ -30,7 +30,7 @@ test('an app without calls says what to do', async () => {
 })
 
 test('calls appear by model and by key, and what has failed needs attention', async () => {
-  const { key, secret } = await app.llm.keys.create({
+  const { secret } = await app.llm.keys.create({
     name: 'Build server',
     expiresAt: new Date(Date.now() + 86_400_000),
     spendingLimit: { usd: 0.0001, period: 'month' },
@@ -42,13 +42,13 @@ test('calls appear by model and by key, and what has failed needs attention', as
   await expect.poll(() => countCalls(page), { timeout: 10_000, interval: 200 }).toBe(calls)
   await page.reload()
 
-  await page.getByText(/% of the requests to \S+ failed/).waitFor()
+  await page.getByText(/% of the calls to \S+ failed/).waitFor()
   await page.getByText('Build server expires in a day.').waitFor()
   await page.getByText(/Build server has spent .* of its limit/).waitFor()
-  await page.getByText('Show the values of Requests').waitFor()
+  await page.getByText('Show the values of Calls').waitFor()
   await expectGood('overview')
   await page.getByRole('button', { name: 'Show only Build server' }).click()
-  await page.getByRole('button', { name: `Key: ${key.id}` }).waitFor()
+  await page.getByRole('button', { name: 'Remove the filter Key: Build server' }).waitFor()
 })
 
 async function countCalls(page: Page): Promise<number> {

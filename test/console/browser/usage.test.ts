@@ -40,6 +40,7 @@ test('a viewer restricts usage to one key, and keeps the filter in the address',
   await page.getByRole('button', { name: hostileName }).waitFor({ state: 'detached' })
   expect(await page.getByRole('table', { name: 'Usage by key' }).getByRole('row').count()).toBe(2)
   await page.reload()
+  await page.getByRole('button', { name: 'Remove the filter Key: Build server' }).waitFor()
   await page.getByLabel('Group by').selectOption('Model')
   await page.getByRole('table', { name: 'Usage by model' }).waitFor()
   await expectGood('usage-narrow-dark')
@@ -51,6 +52,18 @@ test('the values of a chart are a table too', async () => {
   await page.getByText('Show the values of Cost').click()
   const values = page.getByRole('region', { name: 'Values of Cost' })
   expect(await values.getByRole('row').count()).toBe(31)
+})
+
+test('a browser whose language is no valid tag shows the charts', async () => {
+  const { page, expectGood } = await app.open({ key: operator, page: '#/models' })
+  await page.addInitScript(
+    "Object.defineProperty(navigator, 'language', { get: () => 'en-US@posix', configurable: true })",
+  )
+  await page.goto(`${app.url}#/usage`)
+  await page.reload()
+
+  await page.getByText('Show the values of Cost').waitFor()
+  await expectGood('usage-posix')
 })
 
 test('the CSV file has the rows of the page', async () => {

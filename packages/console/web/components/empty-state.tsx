@@ -22,7 +22,7 @@ export const EmptyState = ({ title, children, icon, actions }: EmptyStateProps) 
 export const NeedsDatabase = () => (
   <EmptyState title="This page needs a database" icon="database">
     <p>
-      Set the option <code>database</code> of <code>createLlm</code>, for example to{' '}
+      Set the option <code>database</code> of <code>createLlm()</code>, for example to{' '}
       <code>'sqlite:./modelmount.db'</code> or to a PostgreSQL URL. The command <code>modelmount serve</code>{' '}
       takes <code>--database</code>. Models, the playground and live calls work without one.
     </p>

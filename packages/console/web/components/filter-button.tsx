@@ -6,12 +6,14 @@ export interface FilterButtonProps {
   readonly name: string
   /** Empty for no filter. */
   readonly value: string
+  /** @default the value */
+  readonly text?: string
   readonly onClear: () => void
 }
 
-export const FilterButton = ({ name, value, onClear }: FilterButtonProps) =>
+export const FilterButton = ({ name, value, text = value, onClear }: FilterButtonProps) =>
   value === '' ? null : (
-    <Button icon="close" aria-label={`Remove the filter ${name}: ${value}`} onClick={onClear}>
-      {name}: {value}
+    <Button icon="close" aria-label={`Remove the filter ${name}: ${text}`} onClick={onClear}>
+      {name}: {text}
     </Button>
   )

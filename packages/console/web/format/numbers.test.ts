@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatBytes } from './numbers.ts'
+import { formatBytes, formatCalls } from './numbers.ts'
 
 test.each([
   [0, '0 B'],
@@ -10,4 +10,12 @@ test.each([
   [42_000_000_000, '42 GB'],
 ])('formats %d bytes as %s', (bytes, text) => {
   expect(formatBytes(bytes)).toBe(text)
+})
+
+test.each([
+  [0, '0 calls'],
+  [1, '1 call'],
+  [2, '2 calls'],
+])('formats %d as %s', (count, text) => {
+  expect(formatCalls(count)).toBe(text)
 })

@@ -7,6 +7,10 @@ const percent = new Intl.NumberFormat(undefined, { style: 'percent', maximumFrac
 /** All digits, grouped. */
 export const formatCount = (value: number): string => exact.format(value)
 
+/** Such as `1 call`. */
+export const formatCalls = (count: number): string =>
+  `${formatCount(count)} ${count === 1 ? 'call' : 'calls'}`
+
 /** Three digits or so: `12.3K`. */
 export const formatCompact = (value: number): string => compact.format(value)
 

@@ -1,11 +1,10 @@
 /** Times in the viewer's zone and locale. */
 
-const short = new Intl.DateTimeFormat(undefined, {
-  month: 'short',
-  day: 'numeric',
-  hour: '2-digit',
-  minute: '2-digit',
-})
+const minutes = { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' } as const
+const seconds = { ...minutes, second: '2-digit' } as const
+const short = new Intl.DateTimeFormat(undefined, minutes)
+const shortWithSeconds = new Intl.DateTimeFormat(undefined, seconds)
+const yearWithSeconds = new Intl.DateTimeFormat(undefined, { year: 'numeric', ...seconds })
 const shortWithYear = new Intl.DateTimeFormat(undefined, { year: 'numeric', month: 'short', day: 'numeric' })
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 const utcDay = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
@@ -13,9 +12,14 @@ const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style
 
 /** With the time of the day within half a year, else with the year. */
 export function formatTime(at: Date, now = new Date()): string {
-  const isNear = Math.abs(at.getTime() - now.getTime()) < 180 * dayMs
-  return (isNear ? short : shortWithYear).format(at)
+  return (isNear(at, now) ? short : shortWithYear).format(at)
 }
+
+/** With seconds, and beyond half a year also with the year. */
+export const formatSeconds = (at: Date, now = new Date()): string =>
+  (isNear(at, now) ? shortWithSeconds : yearWithSeconds).format(at)
+
+const isNear = (at: Date, now: Date): boolean => Math.abs(at.getTime() - now.getTime()) < 180 * dayMs
 
 /** A day of the server, which counts days in UTC. @param at such as `2026-03-01`, or its beginning */
 export const formatUtcDay = (at: string): string => utcDay.format(new Date(at))

@@ -20,12 +20,18 @@ export const LimitMeters = ({ limits }: { readonly limits: readonly LimitStatus[
           text={`${formatCount(status.limit - status.remaining)} of ${formatCount(status.limit)} used`}
         />
         <p class="muted">
-          {status.resetMs === 0 ? 'Full' : `Full again in ${formatDuration(status.resetMs)}`}
+          {status.resetMs === 0 ? 'Unused' : `Unused again in ${formatReset(status.resetMs)}`}
         </p>
       </li>
     ))}
   </ul>
 )
+
+/** Milliseconds would change before they are read. */
+const formatReset = (ms: number): string =>
+  ms < secondMs ? 'less than a second' : formatDuration(Math.ceil(ms / secondMs) * secondMs)
+
+const secondMs = 1_000
 
 const names = {
   requests: 'Requests',

@@ -3,13 +3,17 @@ import type { Spending, SpendingLimit } from '../api/types.ts'
 import { Bar } from '../components/bar.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Time } from '../components/text/time.tsx'
-import { formatUsd, fraction } from '../format/money.ts'
+import { formatUsd, fraction, parseUsd } from '../format/money.ts'
 
 export const periodNames = {
   day: 'per day',
   month: 'per month',
   lifetime: 'in total',
 } as const satisfies Record<SpendingLimit['period'], string>
+
+/** Such as `$5.00 per month`. */
+export const describeSpendingLimit = ({ usd, period }: SpendingLimit): string =>
+  `${formatUsd(parseUsd(`${usd}`) ?? 0n)} ${periodNames[period]}`
 
 export interface SpendingBarProps {
   /** Name of the key, for screen readers. */

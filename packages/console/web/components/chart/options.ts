@@ -44,7 +44,7 @@ export function toOptions({ kind, formatAxis, read, colors, width, height }: Dra
   return {
     width: Math.max(width, 200),
     height,
-    padding: [8, 8, 0, 0],
+    padding: [8, lastLabelWidth / 2, 0, 0],
     cursor: { points: { show: kind === 'line' }, y: false, drag: { x: false, y: false } },
     scales: {
       // Bars need half of an interval before the first and after the last one.
@@ -92,6 +92,9 @@ export function toOptions({ kind, formatAxis, read, colors, width, height }: Dra
 const showLast = (chart: uPlot): void => {
   if (chart.cursor.idx == null) chart.setLegend({ idx: chart.data[0].length - 1 }, false)
 }
+
+/** In pixels. The last label is centered at the right edge of the values, such as `12:00 AM`. */
+const lastLabelWidth = 64
 
 const widen = (min: number, max: number, count: number): uPlot.Range.MinMax => {
   const half = count > 1 ? (max - min) / (count - 1) / 2 : 43_200

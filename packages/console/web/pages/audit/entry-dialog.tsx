@@ -25,7 +25,7 @@ export const EntryDialog = ({
       <DialogBody>
         <Facts>
           <Fact name="Time">
-            <Time at={at} />
+            <Time at={at} hasSeconds />
           </Fact>
           <Fact name="By">
             <Who entry={entry} />

@@ -89,7 +89,7 @@ const outcomes = {
 } as const
 
 const columns = (show: (entry: AuditEntry) => void): readonly Column<AuditEntry>[] => [
-  { id: 'at', header: 'Time', cell: ({ at }) => <Time at={at} /> },
+  { id: 'at', header: 'Time', cell: ({ at }) => <Time at={at} hasSeconds /> },
   { id: 'caller', header: 'By', cell: (entry) => <Who entry={entry} /> },
   { id: 'action', header: 'Action', cell: ({ action }) => nameAction(action) },
   {

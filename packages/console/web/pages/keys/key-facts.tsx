@@ -6,6 +6,7 @@ import { Badge } from '../../components/text/badge.tsx'
 import { CopyButton } from '../../components/text/copy-button.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { listLimits } from '../../limits/limit-names.ts'
+import { describeSpendingLimit } from '../../limits/spending.tsx'
 import { KeyStatus } from './key-status.tsx'
 
 export const KeyFacts = ({ of: key }: { readonly of: ApiKey }) => (
@@ -53,8 +54,11 @@ const Names = ({ of }: { readonly of: readonly string[] }) => (
   </span>
 )
 
-const LimitList = ({ of: { limits } }: { readonly of: ApiKey }) => {
-  const entries = listLimits(limits)
+const LimitList = ({ of: { limits, spendingLimit } }: { readonly of: ApiKey }) => {
+  const entries = [
+    ...(spendingLimit ? [['Spending', describeSpendingLimit(spendingLimit)] as const] : []),
+    ...listLimits(limits),
+  ]
   return entries.length === 0 ? (
     'None'
   ) : (

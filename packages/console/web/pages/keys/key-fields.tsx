@@ -172,7 +172,7 @@ function TierField(props: TextProps) {
     <SelectField
       {...props}
       label="Tier"
-      hint={tiers.length === 0 ? 'The app defines no tiers.' : undefined}
+      hint={tiers.length === 0 ? 'The app has none. The page Limits says how to add them.' : undefined}
       options={[['', 'None'], ...[...names].map((name) => [name, name] as const)]}
     />
   )

@@ -15,12 +15,7 @@ export default function Limits() {
       <Requests />
       <Section
         title="Tiers"
-        description={
-          <>
-            Defined by the app, with the option <code>tiers</code> of <code>createLlm</code>. The limits of a
-            key take precedence.
-          </>
-        }
+        description="Groups of keys with the same limits. The limits of a key itself take precedence."
       >
         <Tiers />
       </Section>
@@ -36,7 +31,9 @@ function Tiers() {
     return (
       <EmptyState title="The app defines no tiers" icon="limits">
         <p>
-          Add them to the app: <code>{'createLlm({ tiers: { free: { requestsPerMinute: 20 } } })'}</code>.
+          Add them with the option <code>tiers</code> of <code>createLlm()</code>, or of{' '}
+          <code>modelmount serve --config FILE</code>, such as{' '}
+          <code>{'{ "tiers": { "free": { "requestsPerMinute": 20 } } }'}</code>.
         </p>
       </EmptyState>
     )

@@ -1,18 +1,16 @@
 /** The models in memory: where they are, and for how long. */
-import { useMutation, useQuery, useQueryClient } from '@tanstack/preact-query'
+import { useQuery } from '@tanstack/preact-query'
 import { useMemo } from 'preact/hooks'
 import { Link } from 'wouter-preact'
-import { request } from '../../api/client.ts'
 import { useCan } from '../../api/session.ts'
-import { Button } from '../../components/button.tsx'
 import { ErrorMessage } from '../../components/error-message.tsx'
-import { useNotify } from '../../components/notices.tsx'
 import { Section } from '../../components/page.tsx'
 import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { formatBytes, formatCount, formatPercent } from '../../format/numbers.ts'
-import { type LoadedModel, loadedQuery, modelsKey } from '../../llm/models.ts'
+import { type LoadedModel, loadedQuery } from '../../llm/models.ts'
 import { linkTo } from './links.ts'
+import { UnloadButton } from './unload-button.tsx'
 
 export function LoadedModels() {
   const canChange = useCan('models')
@@ -74,24 +72,5 @@ const unloadColumn: Column<LoadedModel> = {
   header: 'Actions',
   isHeaderHidden: true,
   align: 'end',
-  cell: ({ name }) => <UnloadButton model={name} />,
-}
-
-/** No question before it: the next call loads the model again. */
-function UnloadButton({ model }: { readonly model: string }) {
-  const client = useQueryClient()
-  const notify = useNotify()
-  const unload = useMutation({
-    mutationFn: () => request('llm/api/generate', { json: { model, keep_alive: 0, stream: false } }),
-    onSuccess: () => {
-      notify(`Unloaded ${model}.`)
-      return client.invalidateQueries({ queryKey: modelsKey })
-    },
-    onError: (error) => notify(error.message),
-  })
-  return (
-    <Button isSmall isBusy={unload.isPending} aria-label={`Unload ${model}`} onClick={() => unload.mutate()}>
-      Unload
-    </Button>
-  )
+  cell: ({ name }) => <UnloadButton model={name} isSmall />,
 }

@@ -1,12 +1,13 @@
 /** Loads and deletes a model. */
-import { useQueryClient } from '@tanstack/preact-query'
+import { useQuery, useQueryClient } from '@tanstack/preact-query'
 import { useState } from 'preact/hooks'
 import { request } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'
 import { Confirm } from '../../components/confirm.tsx'
 import { useNotify } from '../../components/notices.tsx'
-import { modelsKey } from '../../llm/models.ts'
+import { findModel, loadedQuery, modelsKey } from '../../llm/models.ts'
 import { LoadDialog } from './load-dialog.tsx'
+import { UnloadButton } from './unload-button.tsx'
 
 export interface ModelActionsProps {
   readonly model: string
@@ -16,12 +17,18 @@ export interface ModelActionsProps {
 
 export function ModelActions({ model, isSmall = false, onDeleted }: ModelActionsProps) {
   const [open, setOpen] = useState<'load' | 'delete' | undefined>()
+  const loaded = findModel(useQuery(loadedQuery).data, model)
   const close = (): void => setOpen(undefined)
   return (
     <>
-      <Button isSmall={isSmall} aria-label={`Load ${model}`} onClick={() => setOpen('load')}>
-        Load
-      </Button>
+      {loaded ? (
+        // In the list, the table of models in memory has the button.
+        !isSmall && <UnloadButton model={model} />
+      ) : (
+        <Button isSmall={isSmall} aria-label={`Load ${model}`} onClick={() => setOpen('load')}>
+          Load
+        </Button>
+      )}
       <Button
         isSmall={isSmall}
         kind={isSmall ? 'plain' : 'caution'}

@@ -25,7 +25,9 @@ export function MyRequests({ of: key }: { readonly of: ApiKey }) {
       title="Requests for higher limits"
       actions={
         // The server accepts one request at a time.
-        !isPending && (
+        isPending ? (
+          <p class="muted">A request is pending. After the decision, you can ask again.</p>
+        ) : (
           <Button icon="plus" onClick={() => setIsAsking(true)}>
             Ask for higher limits
           </Button>

@@ -14,7 +14,7 @@ test('A model needs attention if many of its calls fail, and there are enough of
     ...sums,
   })
   const items = errorsOf([model('good', 100, 4), model('bad', 20, 2), model('rare', 3, 3)])
-  expect(texts(items)).toEqual(['10% of the requests to bad failed.'])
+  expect(texts(items)).toEqual(['10% of the calls to bad failed.'])
 })
 
 test('A name in a link is encoded', () => {

@@ -23,9 +23,9 @@ export const errorsOf = (models: readonly TrafficGroup[]): readonly AttentionIte
     .map(({ id, name, calls, errors }) => ({
       id: `errors ${id}`,
       tone: 'danger',
-      text: `${formatPercent(errors / calls)} of the requests to ${id === '' ? 'unknown models' : name} failed.`,
+      text: `${formatPercent(errors / calls)} of the calls to ${id === '' ? 'unknown models' : name} failed.`,
       href: `/overview?${new URLSearchParams(id === '' ? { by: 'model' } : { model: id })}`,
-      action: 'Show its requests',
+      action: 'Show its calls',
     }))
 
 const nearLimit = 0.8

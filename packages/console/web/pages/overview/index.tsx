@@ -7,6 +7,7 @@ import { FilterButton } from '../../components/filter-button.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { Page } from '../../components/page.tsx'
 import { useFilter } from '../../components/use-filter.ts'
+import { KeyFilter } from '../keys/key-filter.tsx'
 import { NeedsAttention } from './needs-attention.tsx'
 import './overview.css'
 import { type Range, rangeOf, ranges } from './ranges.ts'
@@ -22,12 +23,15 @@ export default function Overview() {
   const [key, setKey] = useFilter('key')
   const range = rangeOf(rangeId)
   return (
-    <Page title="Overview" description="Calls of all programs and people, updated each minute.">
+    <Page
+      title="Overview"
+      description="Calls of all programs and people, updated each minute. Also those that failed or were rejected."
+    >
       <search class="toolbar" aria-label="Range and filters">
         <SelectField label="Range" value={range.id} onChange={setRangeId} options={rangeOptions} />
         <SelectField label="Charts" value={by} onChange={setBy} options={byOptions} />
         <FilterButton name="Model" value={model} onClear={() => setModel('')} />
-        <FilterButton name="Key" value={key} onClear={() => setKey('')} />
+        <KeyFilter id={key} onClear={() => setKey('')} />
       </search>
       <Content
         range={range}

@@ -10,7 +10,7 @@ const count = (value: Measure['value']): Measure => ({
   text: (sums) => formatCount(value(sums) ?? 0),
 })
 
-export const requests = count(({ calls }) => calls)
+export const calls = count(({ calls }) => calls)
 export const successes = count(({ calls, errors }) => calls - errors)
 export const errors = count(({ errors }) => errors)
 export const tokens = count(({ inputTokens, outputTokens }) => inputTokens + outputTokens)

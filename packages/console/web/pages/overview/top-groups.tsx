@@ -69,7 +69,7 @@ const columnsOf = (
   },
   {
     id: 'calls',
-    header: 'Requests',
+    header: 'Calls',
     align: 'end',
     cell: ({ calls }) => formatCount(calls),
     sortValue: ({ calls }) => calls,

@@ -36,7 +36,7 @@ function chartsOfAll(traffic: Traffic): readonly ChartData[] {
   ]
   return [
     {
-      ...{ title: 'Requests', kind: 'stacked-bars', formatAxis: measures.axisOf.count },
+      ...{ title: 'Calls', kind: 'stacked-bars', formatAxis: measures.axisOf.count },
       series: [
         sums('Successful', measures.successes),
         { ...sums('Errors', measures.errors), tone: 'danger' },
@@ -79,7 +79,7 @@ function chartsOfGroups(traffic: Traffic): readonly ChartData[] {
   })
   const { count, money, percent, duration } = measures.axisOf
   return [
-    bars('Requests', measures.requests, count),
+    bars('Calls', measures.calls, count),
     bars('Cost', measures.cost, money),
     bars('Tokens', measures.tokens, count),
     bars('Errors', measures.errors, count),

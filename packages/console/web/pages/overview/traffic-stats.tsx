@@ -9,8 +9,8 @@ export function TrafficStats({ traffic }: { readonly traffic: Traffic }) {
   const sums = sumTraffic(traffic.rows)
   return (
     <Stats>
-      <Stat name="Requests">{formatCount(sums.calls)}</Stat>
-      <Stat name="Errors" note={percentOf(share(sums.errors, sums.calls), 'of the requests')}>
+      <Stat name="Calls">{formatCount(sums.calls)}</Stat>
+      <Stat name="Errors" note={percentOf(share(sums.errors, sums.calls), 'of the calls')}>
         {formatCount(sums.errors)}
       </Stat>
       <Stat

@@ -7,7 +7,9 @@ import { FilterButton } from '../../components/filter-button.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { useFilter } from '../../components/use-filter.ts'
-import { formatCount } from '../../format/numbers.ts'
+import { formatCalls } from '../../format/numbers.ts'
+import { HowToSetPrices } from '../../prices/how-to-set-prices.tsx'
+import { KeyFilter } from '../keys/key-filter.tsx'
 import { daysOfRange, rangeNames, toRangeId } from './date-ranges.ts'
 import { queryOf, type UsageBy, type UsageFilter, type UsageRow, useReport } from './report.ts'
 import './usage.css'
@@ -24,7 +26,7 @@ export default function Usage() {
   return (
     <Page
       title="Usage"
-      description="Calls, tokens and exact cost. Days begin at midnight in UTC."
+      description="Calls, tokens and exact cost. Calls without an answer are in the overview only. Days begin at midnight in UTC."
       actions={
         <DownloadLink url={`admin/usage.csv?${queryOf(by, filter)}`} fileName={`usage-by-${by}.csv`}>
           Download CSV
@@ -35,7 +37,7 @@ export default function Usage() {
         {fields}
         <SelectField label="Group by" value={by} onChange={setBy} options={byOptions} />
         <FilterButton name="Model" value={model} onClear={() => setModel('')} />
-        <FilterButton name="Key" value={key} onClear={() => setKey('')} />
+        <KeyFilter id={key} onClear={() => setKey('')} />
       </search>
       <Report by={by} filter={filter} onSelect={by === 'model' ? setModel : setKey} />
     </Page>
@@ -115,8 +117,8 @@ function Unpriced({ rows }: { readonly rows: readonly UsageRow[] }) {
   return (
     <div class="message warning">
       <p>
-        {formatCount(calls)} {calls === 1 ? 'call' : 'calls'} cost nothing, because their models have no
-        price. Set the option <code>prices</code> of <code>createLlm</code>.
+        {formatCalls(calls)} cost nothing, because{' '}
+        {calls === 1 ? 'its model has no price' : 'their models have no price'}. <HowToSetPrices />
       </p>
     </div>
   )

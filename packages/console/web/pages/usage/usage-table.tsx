@@ -6,7 +6,7 @@ import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { Money } from '../../components/text/money.tsx'
 import { formatUsd, fraction } from '../../format/money.ts'
-import { formatCount, formatPercent } from '../../format/numbers.ts'
+import { formatCalls, formatCount, formatPercent } from '../../format/numbers.ts'
 import type { UsageBy, UsageReport, UsageRow } from './report.ts'
 
 export interface UsageTableProps {
@@ -91,7 +91,7 @@ function columnsOf(
       cell: ({ nanoUsd, unpricedCalls }) => (
         <>
           <Money nanoUsd={nanoUsd} />
-          {unpricedCalls > 0 && <div class="muted">{formatCount(unpricedCalls)} calls without a price</div>}
+          {unpricedCalls > 0 && <div class="muted">{formatCalls(unpricedCalls)} without a price</div>}
         </>
       ),
       sortValue: ({ nanoUsd }) => BigInt(nanoUsd),
@@ -124,7 +124,7 @@ const countColumns: readonly Column<UsageRow>[] = [
   },
   {
     id: 'cached',
-    header: 'Cached',
+    header: 'From the cache',
     align: 'end',
     isHiddenNarrow: true,
     cell: (row) => (inputOf(row) === 0 ? <span class="muted">–</span> : formatPercent(cachedShareOf(row))),
