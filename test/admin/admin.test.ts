@@ -156,6 +156,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect((await call('GET', '/tiers')).answer).toEqual({
       data: [{ name: 'gold', limits: {}, weight: 1, keys: 1 }],
     })
+    expect((await call('GET', '/prices')).answer).toEqual({ data: [], unpricedModels: ['tiny:latest'] })
     expect((await call('POST', '/keys/{id}/revoke', key.id)).answer).toMatchObject({ status: 'revoked' })
 
     for await (const _event of await llm.generate(

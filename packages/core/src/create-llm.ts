@@ -169,6 +169,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     [internals]: {
       ...{ access, shutdown, liveCalls, runningCalls },
       tiers: () => subjects.tiers ?? {},
+      prices: metering.ledger?.prices,
       traffic: traffic.report,
       sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
       bodies: new BodyBudget(resolved.bodies),
@@ -309,7 +310,7 @@ const createConfigure =
     const { prices, tiers, aliases } = changes
     if (prices !== undefined) {
       if (!ledger) throw new TypeError('`prices` need a database: set the option `database` of createLlm()')
-      ledger.setPrices(prices)
+      ledger.prices.set(prices)
     }
     if (tiers !== undefined) subjects.setTiers(structuredClone(tiers))
     if (aliases !== undefined) modelAliases.set(aliases)

@@ -7,6 +7,7 @@ import type { Sessions } from './accounts/sessions/sessions.ts'
 import type { Tenants } from './accounts/tenants/tenants.ts'
 import type { TrafficQuery, TrafficRow } from './accounts/traffic/traffic-report.ts'
 import type { UsageReports } from './accounts/usage/open-metering.ts'
+import type { PriceList } from './accounts/usage/price-list.ts'
 import type { Batch, CreateBatchOptions } from './batches/batch.ts'
 import type { BatchActions } from './batches/batch-actions.ts'
 import type { AppCalls, CallerLlm } from './calls/app-calls.ts'
@@ -118,6 +119,8 @@ export interface LlmInternals {
   onClose(callback: () => void): void
   /** The option `tiers`, as it is now. Empty without one. */
   tiers(): Tiers
+  /** The option `prices`, as it is now. Undefined without a database. */
+  readonly prices: PriceList | undefined
   /** Reports calls over time. Rejects without a database. */
   traffic(query: TrafficQuery): Promise<readonly TrafficRow[]>
   /** Sessions of browsers. */

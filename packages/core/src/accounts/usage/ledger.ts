@@ -17,6 +17,7 @@ import type { CallUsage } from './call-usage.ts'
 import { type Credit, lockCredit, prepareRefusal } from './credit.ts'
 import { CreditLeases } from './credit-leases.ts'
 import { type CallNote, chargeAllKilledCalls, type RecordedCall, recordCall } from './killed-calls.ts'
+import { PriceList } from './price-list.ts'
 import {
   affordableOutput,
   computeCost,
@@ -24,7 +25,6 @@ import {
   isFree,
   type Prices,
   type Rates,
-  toRates,
   toWorstCaseTokens,
 } from './pricing.ts'
 import {
@@ -91,7 +91,7 @@ export interface CreditReservation {
    * @param usage may change until the next call of this method
    */
   onTaken(usage: CallUsage): Promise<void> | undefined
-  /** Returns the cost of usage in billionths of a dollar. Undefined if the model has no price. */
+  /** Returns the cost of usage in billionths of a dollar. Undefined if these tokens have no price. */
   costOf(usage: CallUsage): number | undefined
   /** Charges the usage of the call. Does nothing when called again. Never rejects. */
   settle(outcome: CallOutcome): Promise<void>
@@ -132,8 +132,8 @@ interface PendingEntry extends LedgerCall {
 export class Ledger {
   readonly #database: Database
   readonly #clock: () => string
-  readonly #keyOf: (model: string) => string
-  #rates: ReadonlyMap<string, Rates>
+  /** Calls that open later have the prices that are set then. A running call keeps the price with which it opened. */
+  readonly prices: PriceList
   readonly #warnings: SpendingWarnings
   readonly #onError: (cause: unknown) => void
   readonly #retention: Retention
@@ -152,8 +152,7 @@ export class Ledger {
     const { retentionMs = Number.POSITIVE_INFINITY, namesOf } = options
     this.#database = database
     this.#clock = now ? () => String(now()) : () => database.clock
-    this.#keyOf = keyOf
-    this.#rates = toRatesByModel(prices, keyOf)
+    this.prices = new PriceList(prices, keyOf)
     this.#warnings = new SpendingWarnings(warnings, onError)
     this.#onError = onError
     this.#leases = new CreditLeases(database, this.#clock, () => this.renew().catch(onError))
@@ -162,15 +161,15 @@ export class Ledger {
     this.#timer = setInterval(() => void this.chargeKilledCalls(), chargeKilledEveryMs).unref()
   }
 
-  /** Replaces the prices of calls that open from now on. A running call keeps the price with which it opened. */
-  setPrices(prices: Prices): void {
-    this.#rates = toRatesByModel(prices, this.#keyOf)
-  }
-
   /** Whether the caller has a spending limit, and the model is not free. */
   isLimited({ caller, model }: Pick<LedgerCall, 'caller' | 'model'>): boolean {
-    const rates = this.#ratesOf(model)
+    const rates = this.prices.ratesOf(model)
     return caller.spendingLimit !== undefined && !(rates && isFree(rates))
+  }
+
+  /** Throws an `LlmError` `permission` if the caller has a spending limit, and the model has no price. */
+  expectPrice({ caller, model }: Pick<LedgerCall, 'caller' | 'model'>): void {
+    if (caller.spendingLimit && !this.prices.ratesOf(model)) throw modelUnpriced(model)
   }
 
   /**
@@ -190,7 +189,7 @@ export class Ledger {
 
   /** Opens a call that is charged at its end, without a reservation. */
   openPostpaid(call: LedgerCall): CreditReservation {
-    const charge = this.#createCharge(call, this.#ratesOf(call.model))
+    const charge = this.#createCharge(call, this.prices.ratesOf(call.model))
     return this.#createReservation(charge, call, Number.POSITIVE_INFINITY)
   }
 
@@ -206,7 +205,7 @@ export class Ledger {
     const { caller, model, isBatch } = call
     if (!caller.spendingLimit || !this.isLimited(call)) return this.openPostpaid(call)
     const limit = toNanoUsdLimit(caller.spendingLimit)
-    const rates = this.#ratesOf(model)
+    const rates = this.prices.ratesOf(model)
     if (!rates) throw modelUnpriced(model)
 
     const least = Math.min(outputTokens ?? answers, outputRoom)
@@ -291,10 +290,6 @@ export class Ledger {
     await Promise.all([...this.#pending.values()].map((entry) => this.#flush(entry)))
     this.#leases.close()
     await this.#retention.close()
-  }
-
-  #ratesOf(model: string): Rates | undefined {
-    return this.#rates.get(this.#keyOf(model)) ?? this.#rates.get('*')
   }
 
   /** Runs work in a transaction that has locked the caller's account. */
@@ -433,11 +428,6 @@ const toStorableName = (name: string | undefined): string | null =>
 
 const chargeKilledEveryMs = 3_000
 
-const toRatesByModel = (prices: Prices, keyOf: (model: string) => string): ReadonlyMap<string, Rates> =>
-  new Map(
-    Object.entries(prices).map(([model, price]) => [model === '*' ? model : keyOf(model), toRates(price)]),
-  )
-
 /**
  * The row of a call with the usage up to now. Throws a `RangeError` if its cost cannot be computed.
  *
@@ -453,7 +443,8 @@ function toNote(call: LedgerCall, rates: Rates | undefined, usage: CallUsage, du
     tokens,
     undeliveredTokens: usage.undeliveredTokens,
     nanoUsd: rates ? computeCost(tokens, rates, isBatch) : 0,
-    isPriced: !!rates,
+    // A call that has used nothing lacks no price, such as one of a model that does not exist.
+    isPriced: !!rates || Object.values(tokens).every((count) => count === 0),
     isBatch,
     durationMs,
     limit: caller.spendingLimit && toNanoUsdLimit(caller.spendingLimit),

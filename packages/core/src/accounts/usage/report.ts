@@ -38,7 +38,7 @@ export interface UsageSums {
   readonly tokens: TokensByKind
   readonly undeliveredTokens: number
   readonly nanoUsd: bigint
-  /** Number of calls of models without a price, which cost nothing. */
+  /** Number of calls that used tokens of a model without a price, which cost nothing. */
   readonly unpricedCalls: number
   /** The part of these sums that items of batches have used. */
   readonly batch: BatchSums
@@ -72,7 +72,7 @@ export interface CallRow {
   /** Output tokens that were generated, but that the reader did not get. They are not in `tokens` and cost nothing. */
   readonly undeliveredTokens: number
   readonly nanoUsd: number
-  /** False if the model has no price. */
+  /** False if the call has used tokens of a model without a price. */
   readonly isPriced: boolean
   /** Whether the call was an item of a batch, at half the price. */
   readonly isBatch: boolean

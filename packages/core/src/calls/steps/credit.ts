@@ -17,8 +17,8 @@ export class CreditStep implements CallStep {
   }
 
   /**
-   * Rejects with an `LlmError`: `quota` if the credit is too low, `rate_limit` while running calls have
-   * reserved the rest.
+   * Rejects with an `LlmError`: `permission` for a model without a price, `quota` if the credit is too low, `rate_limit`
+   * while running calls have reserved the rest.
    */
   async before(call: Call): Promise<void> {
     if (!usesTokens(call)) return
@@ -30,7 +30,8 @@ export class CreditStep implements CallStep {
       watchCredit(call, unreserved)
       return
     }
-    // Rejects a caller without credit first. Counting the prompt might load the model in vain.
+    // First what needs no prompt: counting it might load the model in vain. A model that does not exist fails there.
+    if (call.model) this.#ledger.expectPrice(ledgerCall)
     await this.#ledger.expectCredit(ledgerCall)
     call.throwIfOver()
     call.credit = postpaid

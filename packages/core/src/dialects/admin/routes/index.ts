@@ -7,6 +7,7 @@ import { callRoutes } from './calls.ts'
 import { keyRoutes } from './keys.ts'
 import { limitRequestRoutes } from './limit-requests.ts'
 import { meRoutes } from './me.ts'
+import { priceRoutes } from './prices.ts'
 import { tenantRoutes } from './tenants.ts'
 import { tierRoutes } from './tiers.ts'
 import { trafficRoutes } from './traffic.ts'
@@ -17,6 +18,7 @@ export const adminRouteTable: readonly AdminRoute[] = [
   ...limitRequestRoutes,
   ...meRoutes,
   ...tierRoutes,
+  ...priceRoutes,
   ...tenantRoutes,
   ...usageRoutes,
   ...trafficRoutes,

@@ -15,7 +15,7 @@ export const UsageRow = z.strictObject({
     .describe('Id of a key, a tenant, a model, or a day. After a year, a month instead of a day.'),
   name: z.string().optional().describe('Name of the key.'),
   calls: count,
-  unpricedCalls: count.describe('Calls of models without a price, which cost nothing.'),
+  unpricedCalls: count.describe('Calls that used tokens of a model without a price, and cost nothing.'),
   tokens: kinds,
   undeliveredTokens: count.describe('Output that was generated, but not read. It costs nothing.'),
   nanoUsd,
