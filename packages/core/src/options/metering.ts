@@ -1,7 +1,7 @@
 /** Checks the options for prices, limits and the storage of usage. */
 
 import type { Tiers } from '../accounts/auth/caller.ts'
-import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/usage/pricing.ts'
+import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/prices/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
 import type { Limits } from '../limits/limits.ts'

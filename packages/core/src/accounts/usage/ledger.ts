@@ -11,13 +11,7 @@ import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
 import { auditTables } from '../audit/tables.ts'
 import type { Caller } from '../auth/caller.ts'
-import { type NanoUsdLimit, toNanoUsdLimit } from '../spending-limit.ts'
-import { trafficTables } from '../traffic/tables.ts'
-import type { CallUsage } from './call-usage.ts'
-import { type Credit, lockCredit, prepareRefusal } from './credit.ts'
-import { CreditLeases } from './credit-leases.ts'
-import { type CallNote, chargeAllKilledCalls, type RecordedCall, recordCall } from './killed-calls.ts'
-import { PriceList } from './price-list.ts'
+import { PriceList } from '../prices/price-list.ts'
 import {
   affordableOutput,
   computeCost,
@@ -26,7 +20,13 @@ import {
   type Prices,
   type Rates,
   toWorstCaseTokens,
-} from './pricing.ts'
+} from '../prices/pricing.ts'
+import { type NanoUsdLimit, toNanoUsdLimit } from '../spending-limit.ts'
+import { trafficTables } from '../traffic/tables.ts'
+import type { CallUsage } from './call-usage.ts'
+import { type Credit, lockCredit, prepareRefusal } from './credit.ts'
+import { CreditLeases } from './credit-leases.ts'
+import { type CallNote, chargeAllKilledCalls, type RecordedCall, recordCall } from './killed-calls.ts'
 import {
   type CallRow,
   type CallsQuery,

@@ -6,8 +6,8 @@ import type { ClosableRateLimiter, Limits, RateLimiter, Subject } from '../../li
 import { MemoryLimiter } from '../../limits/memory.ts'
 import { parseNameKey as nameKeyOf } from '../../models/ollama-store/name.ts'
 import type { Database } from '../../storage/database.ts'
+import type { Prices } from '../prices/pricing.ts'
 import type { Ledger, LedgerOptions } from './ledger.ts'
-import type { Prices } from './pricing.ts'
 import type { SpendingWarningOptions } from './warnings.ts'
 
 export type UsageReports = Pick<Ledger, 'report' | 'calls' | 'spending'>

@@ -2,8 +2,8 @@
 import { toStorableId } from '../../limits/demand.ts'
 import type { Queries } from '../../storage/database.ts'
 import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
+import type { TokensByKind } from '../prices/pricing.ts'
 import { dayOf, monthOf } from './periods.ts'
-import type { TokensByKind } from './pricing.ts'
 
 /** `after` is the `group` of the last row of the previous page. */
 export interface UsageQuery extends PageQuery {
