@@ -59,7 +59,7 @@ describe.each(Object.entries(consoleMounts))('the console in %s', (_name, mount)
     })
     const text = await chat.text()
     const logout = await ask('/session', { method: 'DELETE', headers })
-    const after = await ask('/session', { headers: { cookie } })
+    const after = await ask('/admin/keys', { headers: { cookie } })
 
     expect([login.status, created.status, chat.status, logout.status]).toEqual([201, 201, 200, 200])
     expect(text).toContain('data: [DONE]')

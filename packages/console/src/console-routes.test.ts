@@ -74,15 +74,15 @@ describe('with API keys', () => {
   })
   afterAll(() => llm.close())
 
-  test('without a session, the pages load, and session and both APIs answer 401', async () => {
+  test('without a session, the pages load, session says how to log in, and both APIs answer 401', async () => {
     const page = await request(app).get('/console/')
     const session = await request(app).get('/console/session')
     const admin = await request(app).get('/console/admin/keys')
     const models = await request(app).get('/console/llm/v1/models')
 
     expect(page.text).toContain('<div id="app">')
-    expect([session.status, admin.status, models.status]).toEqual([401, 401, 401])
-    expect(session.body).toMatchObject({ logins: { key: true, link: false } })
+    expect([session.status, admin.status, models.status]).toEqual([200, 401, 401])
+    expect(session.body).toEqual({ logins: { key: true, link: false } })
   })
 
   test('an API key itself is not accepted, only its session', async () => {
@@ -177,6 +177,12 @@ describe('with API keys', () => {
     await llm.keys.revoke(key.id)
 
     expect([before.status, (await eve.get('/console/admin/keys')).status]).toEqual([200, 401])
+    const session = await eve.get('/console/session')
+    expect(session.body).toEqual({
+      logins: { key: true, link: false },
+      message:
+        'Your session has ended, because its API key was revoked or has expired. Log in with another key.',
+    })
   })
 
   test('the sessions of a rotated key end with its previous secret', async () => {
@@ -203,7 +209,7 @@ describe('with API keys', () => {
     const response = await visitor.logOut()
 
     expect(response.headers['set-cookie']?.[0]).toContain('Max-Age=0')
-    expect((await visitor.get('/console/session')).status).toBe(401)
+    expect((await visitor.get('/console/session')).body).not.toHaveProperty('caller')
   })
 
   test.each([
@@ -275,13 +281,13 @@ describe('with the login of the host app', () => {
     expect([session.status, admin.status]).toEqual([418, 418])
   })
 
-  test('without a user, all routes answer 401, and there is no other login', async () => {
+  test('without a user, there is no other login', async () => {
     const login = await browser.post('/console/session', { key: 'sk-mm-1' })
     const session = await request(await serve(llm, { authenticate: () => undefined })).get('/console/session')
 
     expect(login.status).toBe(400)
-    expect(session.status).toBe(401)
-    expect(session.body).toMatchObject({ logins: { key: false, link: false } })
+    expect(session.status).toBe(200)
+    expect(session.body).toEqual({ logins: { key: false, link: false } })
   })
 })
 

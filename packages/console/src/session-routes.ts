@@ -33,8 +33,26 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
     apiUrl: apiUrl ?? originOf(request),
   })
 
+  /** What the login page shows. */
+  const describeLogin = (request: HttpRequest, llm: Llm, { message }: LlmError): HttpResponse => {
+    const isOver = !isHost() && readCookie(request) !== undefined
+    return json(
+      {
+        logins: { key: !isHost() && llm[internals].access.auth === 'keys', link: loginLinks !== undefined },
+        ...(isOver && { message }),
+      },
+      200,
+      noStore,
+    )
+  }
+
   const getSession: Handler = async (request, llm) => {
-    const caller = await findViewer(request, llm, isHost())
+    const caller = await findViewer(request, llm, isHost()).catch((error: unknown) => {
+      if (error instanceof LlmError && error.code === 'authentication') return error
+      throw error
+    })
+    // Not 401: browsers report it as an error of the page, on each visit of the login page.
+    if (caller instanceof LlmError) return describeLogin(request, llm, caller)
     const secret = readCookie(request)
     if (secret !== undefined) return json(describe(request, llm, caller, secret), 200, noStore)
     const nonce = createNonce()
@@ -84,16 +102,7 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
         const error = LlmError.from(cause)
         llm[internals].report(error)
         const { code, message } = error
-        // What the login page offers.
-        const logins = {
-          key: !isHost() && llm[internals].access.auth === 'keys',
-          link: loginLinks !== undefined,
-        }
-        return json(
-          { error: { code, message }, ...(code === 'authentication' && { logins }) },
-          statusOf(code),
-          { ...retryHeaders(error), ...noStore },
-        )
+        return json({ error: { code, message } }, statusOf(code), { ...retryHeaders(error), ...noStore })
       }
     },
   }))
@@ -132,4 +141,7 @@ const originOf = (request: HttpRequest): string | undefined => {
 }
 
 const invalidLink = (): LlmError =>
-  new LlmError('authentication', 'This link is not valid any more. Create another one.')
+  new LlmError(
+    'authentication',
+    'This login link is not valid any more: it was used, or is older than ten minutes.',
+  )

@@ -37,7 +37,7 @@ function SessionGate({ token }: { readonly token: string | undefined }) {
       </SessionProvider>
     )
   }
-  if (session.data) return <Login token={token} logins={session.data.logins} />
+  if (session.data) return <Login token={token} {...session.data} />
   return (
     <main class="login">
       <h1 class="visually-hidden">Modelmount</h1>

@@ -40,6 +40,6 @@ describe.each([...Object.keys(consoleMounts), 'a proxy'])('in %s', (name) => {
     await page.getByRole('heading', { name: 'Log in to Modelmount' }).waitFor()
 
     expect(page.url().startsWith(url)).toBe(true)
-    expect((await page.request.get(`${url}session`)).status()).toBe(401)
+    expect((await page.request.get(`${url}admin/keys`)).status()).toBe(401)
   })
 })

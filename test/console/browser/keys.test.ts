@@ -27,6 +27,14 @@ test('an operator creates a key, and its secret is shown once', async () => {
   await page.keyboard.press('Escape')
   await page.keyboard.press('Escape')
   expect(await dialog.isVisible()).toBe(true)
+  await dialog.getByText(`logs in to this console at ${app.url}`).waitFor()
+  await expectGood('keys-created')
+  const [code] = await Promise.all([
+    page.waitForEvent('popup'),
+    dialog.getByRole('link', { name: 'Show the code of a first call' }).click(),
+  ])
+  expect(await code.getByRole('region', { name: 'Code for openai' }).textContent()).toContain('tiny:latest')
+  await code.close()
   await dialog.getByRole('button', { name: 'Done' }).click()
   await page.getByRole('heading', { name: 'Build server' }).waitFor()
 

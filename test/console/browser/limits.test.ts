@@ -9,7 +9,11 @@ beforeAll(async () => {
 
 test('a user asks for a higher limit, an operator approves it with a note, and the user reads the note', async () => {
   const user = await app.open({ key: { name: 'Bob', tier: 'free' } })
-  const operator = await app.open({ key: { name: 'Ada', scopes: ['admin'] }, page: '#/limits' })
+  const operator = await app.open({ key: { name: 'Ada', scopes: ['admin'] }, page: '#/overview' })
+  for (const { page } of [user, operator]) {
+    await page.clock.install()
+    await page.reload()
+  }
 
   await user.page.getByRole('button', { name: 'Ask for higher limits' }).click()
   const form = user.page.getByRole('dialog', { name: 'Ask for higher limits' })
@@ -20,7 +24,10 @@ test('a user asks for a higher limit, an operator approves it with a note, and t
   await form.getByRole('button', { name: 'Send request' }).click()
   await user.page.getByText('A request is pending.').waitFor()
 
-  await operator.page.reload()
+  await operator.page.getByText('Needs attention').waitFor()
+  await operator.page.clock.runFor(15_000)
+  await operator.page.getByText('1 request for higher limits waits for a decision.').waitFor()
+  await operator.page.getByRole('link', { name: 'Limits 1 pending request' }).click()
   await operator.page.getByText('(now 20)').waitFor()
   await operator.expectGood('limits')
   await operator.page.getByRole('button', { name: 'Approve' }).click()
@@ -28,8 +35,9 @@ test('a user asks for a higher limit, an operator approves it with a note, and t
   await operator.expectGood('limits-approve')
   await operator.page.getByRole('button', { name: 'Approve request' }).click()
   await operator.page.getByText('No request is waiting').waitFor()
+  expect(await operator.page.getByRole('link', { name: 'Limits', exact: true }).count()).toBe(1)
 
-  await user.page.reload()
+  await user.page.clock.runFor(15_000)
   await user.page.getByText('Until the end of the year').waitFor()
   await user.page.getByText('of 100 left').waitFor()
   await user.expectGood('my-key')

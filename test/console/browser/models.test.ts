@@ -130,7 +130,7 @@ test('a model is created from a Modelfile, whose mistakes have a line', async ()
   expect((await app.llm.models.get('terse')).defaults?.system).toBe('You are terse.')
   // A link to a chat chooses its model, whatever the viewer chose before.
   await page.getByRole('link', { name: 'Playground' }).click()
-  await page.getByLabel('Model').selectOption('tiny:latest')
+  await page.getByLabel('Model').selectOption('tiny:latest (built in)')
   await page.getByRole('link', { name: 'Models' }).click()
   await page.getByRole('link', { name: 'Chat with terse:latest' }).click()
   expect(await page.getByLabel('Model').inputValue()).toBe('terse:latest')

@@ -49,8 +49,7 @@ const openPage = async (url: string): Promise<Page> => {
   await page.goto(url)
   return page
 }
-const goTo = (page: Page, name: string) =>
-  page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
+const goTo = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
 
 test('a team starts, uses and limits its first key', { timeout: 120_000 }, async () => {
   const operator = await openPage(link)
@@ -79,17 +78,19 @@ test('a team starts, uses and limits its first key', { timeout: 120_000 }, async
     // Otherwise the model stops after a few words.
     logit_bias: { 0: -100, 1: -100, 2: -100 },
   })
+  let text = ''
+  const reading = (async () => {
+    for await (const chunk of answer) text += chunk.choices[0]?.delta.content ?? ''
+  })()
+  // Fails below, perhaps before it is awaited.
+  reading.catch(() => {})
+  await expect.poll(() => text, { timeout: 10_000 }).not.toBe('')
   const row = operator.getByRole('table', { name: 'Running calls' }).getByRole('row', { name: /tiny-chat/ })
   await row.waitFor()
   expect(await row.textContent()).toContain('Support bot')
   await row.getByRole('button', { name: /Cancel the call/ }).click()
   await operator.getByRole('button', { name: 'Cancel call' }).click()
-  let text = ''
-  const reading = (async () => {
-    for await (const chunk of answer) text += chunk.choices[0]?.delta.content ?? ''
-  })()
   await expect(reading).rejects.toThrow('An operator of this app has canceled the call.')
-  expect(text).not.toBe('')
 
   await goTo(operator, 'Keys')
   await operator.getByRole('link', { name: 'Support bot' }).click()

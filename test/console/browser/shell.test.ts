@@ -42,6 +42,7 @@ describe('logging in', () => {
 
     await page.getByRole('button', { name: 'Log out' }).click()
     await page.getByRole('heading', { name: 'Log in to Modelmount' }).waitFor()
+    expect(await page.getByText('Your session has ended').count()).toBe(0)
     await page.goBack()
 
     await expect
@@ -51,13 +52,27 @@ describe('logging in', () => {
   })
 
   test('revoking the key of a viewer shows the login page', async () => {
-    const { page } = await app.open({ key: { name: 'Eve', scopes: ['admin'] }, page: '#/keys' })
+    const { page, expectGood } = await app.open({ key: { name: 'Eve', scopes: ['admin'] }, page: '#/keys' })
     const eve = (await app.llm.keys.list()).find(({ name }) => name === 'Eve')
 
     await app.llm.keys.revoke(eve?.id ?? '')
     await page.getByRole('link', { name: 'Limits' }).click()
 
     await page.getByRole('heading', { name: 'Log in to Modelmount' }).waitFor()
+    await page.getByText('Your session has ended, because its API key was revoked or has expired.').waitFor()
+    await expectGood('login-revoked')
+  })
+
+  test('the log of the browser has no error on the login page', async () => {
+    const { page } = await app.open()
+    const errors: string[] = []
+    page.on('console', (message) => message.type() === 'error' && errors.push(message.text()))
+
+    await page.reload()
+    await page.getByLabel('API key').waitFor()
+
+    expect(errors).toEqual([])
+    expect(await page.getByText('Your session has ended').count()).toBe(0)
   })
 })
 
@@ -140,7 +155,9 @@ test('a login link works once', async () => {
   const first = await open({ page: link })
   await first.page.getByRole('heading', { name: 'Live calls' }).waitFor()
 
-  const { page } = await open({ page: link })
+  const { page, expectGood } = await open({ page: link })
 
   expect(await page.getByRole('alert').textContent()).toContain('not valid any more')
+  await page.getByText('For another link, start modelmount serve --console again.').waitFor()
+  await expectGood('login-used-link')
 })

@@ -28,21 +28,43 @@ export interface Logins {
   readonly link: boolean
 }
 
+/** Response of `GET session` for a viewer who has not logged in. */
+export interface LoggedOut {
+  readonly logins: Logins
+  /** Why a session has ended. */
+  readonly message?: string
+}
+
+type SessionState = { readonly session: Session } | LoggedOut
+
 export const sessionKey = ['session'] as const
 
 /** The session, or the ways to log in. */
-export const useSessionQuery = () =>
-  useQuery({ queryKey: sessionKey, queryFn: fetchSession, staleTime: 60_000 })
+export function useSessionQuery() {
+  const client = useQueryClient()
+  return useQuery({
+    queryKey: sessionKey,
+    queryFn: () => fetchSession(client.getQueryData<SessionState>(sessionKey)),
+    staleTime: 60_000,
+  })
+}
 
-async function fetchSession(): Promise<{ readonly session: Session } | { readonly logins: Logins }> {
+async function fetchSession(before: SessionState | undefined): Promise<SessionState> {
   const response = await send('session').catch((error: unknown) => {
     throw toNetworkError(error)
   })
-  if (response.status === 401) return { logins: ((await response.json()) as { logins: Logins }).logins }
-  const session = (await (await checkResponse(response)).json()) as Session
-  setCsrfToken(session.csrfToken)
-  return { session }
+  const state = (await (await checkResponse(response)).json()) as Session | LoggedOut
+  if ('logins' in state) {
+    const message = state.message ?? messageAfter(before)
+    return { ...state, ...(message !== undefined && { message }) }
+  }
+  setCsrfToken(state.csrfToken)
+  return { session: state }
 }
+
+/** The server names no reason if the browser has forgotten the cookie. */
+const messageAfter = (before: SessionState | undefined): string | undefined =>
+  before && 'session' in before ? 'Your session has ended. Log in again.' : before?.message
 
 /** Exchanges an API key or a one-time token for a session cookie. */
 export const logIn = (credential: { readonly key: string } | { readonly token: string }): Promise<Response> =>
@@ -54,7 +76,8 @@ export function useLogOut(): () => Promise<void> {
   return async () => {
     await request('session', { method: 'DELETE' })
     client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
-    await client.invalidateQueries({ queryKey: sessionKey })
+    // Forgets the session as well, which has not ended by itself.
+    await client.resetQueries({ queryKey: sessionKey })
   }
 }
 

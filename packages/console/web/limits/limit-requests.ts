@@ -5,6 +5,9 @@ import type { PageQuery } from '../components/table/use-pages.ts'
 
 export const limitRequestsKey = ['limit-requests'] as const
 
+/** Both sides see what the other one does, while their tabs are visible. */
+export const requestsRefreshMs = 15_000
+
 export function decide(id: string, kind: 'approve' | 'refuse', note: string): Promise<LimitRequest> {
   const call = { params: { path: { id } }, body: note.trim() === '' ? {} : { note: note.trim() } }
   return kind === 'approve'

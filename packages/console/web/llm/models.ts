@@ -1,5 +1,6 @@
 /** The models of the app, by the Ollama API. */
-import { queryOptions } from '@tanstack/preact-query'
+import { queryOptions, useQuery } from '@tanstack/preact-query'
+import { useMemo } from 'preact/hooks'
 import { request } from '../api/client.ts'
 
 export interface ModelDetails {
@@ -69,6 +70,32 @@ export const shownQuery = (model: string) =>
     queryKey: [...modelsKey, 'shown', model],
     queryFn: ({ signal }) => readJson<ShownModel>(request('llm/api/show', { json: { model }, signal })),
   })
+
+interface ListedModel {
+  readonly id: string
+  readonly owned_by: string
+}
+
+/** Names, with who provides each model. Only the OpenAI API tells the built-in model from others. */
+const namesQuery = queryOptions({
+  queryKey: ['model-names'],
+  queryFn: async ({ signal }) =>
+    (await readJson<{ data: readonly ListedModel[] }>(request('llm/v1/models', { signal }))).data,
+  retry: false,
+  staleTime: 60_000,
+})
+
+/** Names of the models that the viewer may use. Empty if the viewer may not list models. */
+export const useModelNames = (): readonly string[] => (useQuery(namesQuery).data ?? []).map(({ id }) => id)
+
+/** Returns a function that tells whether a model is that of the package `@modelmount/tiny-model`. */
+export function useIsBuiltIn(): (name: string) => boolean {
+  const { data } = useQuery(namesQuery)
+  return useMemo(() => {
+    const models = (data ?? []).filter((model) => model.owned_by === 'modelmount')
+    return (name) => models.some(({ id }) => name === id || name === `${id}:latest`)
+  }, [data])
+}
 
 /** Finds a model by its name. The tag `latest` may be missing. */
 export const findModel = <Named extends { readonly name: string }>(

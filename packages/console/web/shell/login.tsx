@@ -1,20 +1,19 @@
 /** Log in with an API key, or with a one-time token from the address. */
 import { useMutation, useQueryClient } from '@tanstack/preact-query'
 import { useEffect, useState } from 'preact/hooks'
-import { type Logins, logIn, sessionKey } from '../api/session.ts'
+import { type LoggedOut, logIn, sessionKey } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { Loading } from '../components/empty-state.tsx'
 import { ErrorMessage } from '../components/error-message.tsx'
 import { TextField } from '../components/form/field.tsx'
 import { Form } from '../components/form/form.tsx'
 
-export interface LoginProps {
+export interface LoginProps extends LoggedOut {
   /** One-time token, already removed from the address. */
   readonly token: string | undefined
-  readonly logins: Logins
 }
 
-export function Login({ token, logins }: LoginProps) {
+export function Login({ token, logins, message }: LoginProps) {
   const client = useQueryClient()
   const login = useMutation({
     mutationFn: logIn,
@@ -32,16 +31,28 @@ export function Login({ token, logins }: LoginProps) {
       <div class="login-box">
         <img src="./icon.svg" alt="" width="36" height="36" />
         <h1>Log in to Modelmount</h1>
-        {login.error && <ErrorMessage error={login.error} />}
+        {login.error ? (
+          <ErrorMessage error={login.error} />
+        ) : (
+          message !== undefined && token === undefined && <p class="message">{message}</p>
+        )}
         {token !== undefined && !login.isError ? (
           <Loading label="Logging in…" />
         ) : logins.key ? (
-          <KeyForm onSubmit={(key) => mutate({ key })} isBusy={login.isPending || login.isSuccess} />
+          <>
+            {token !== undefined && <HowToGetLink />}
+            <KeyForm onSubmit={(key) => mutate({ key })} isBusy={login.isPending || login.isSuccess} />
+          </>
         ) : logins.link ? (
-          <p>
-            Open the login link that the app has printed when it started. A link works once, for ten minutes.
-            Restart the app for a new one.
-          </p>
+          <>
+            {token === undefined && (
+              <p>
+                Open the login link that the app has printed when it started. It works once, within ten
+                minutes.
+              </p>
+            )}
+            <HowToGetLink />
+          </>
         ) : (
           <p>Log in to the app first, then reload this page.</p>
         )}
@@ -49,6 +60,13 @@ export function Login({ token, logins }: LoginProps) {
     </main>
   )
 }
+
+const HowToGetLink = () => (
+  <p>
+    For another link, start <code>modelmount serve --console</code> again. An app prints one with{' '}
+    <code>create()</code> of its <code>LoginLinks</code>.
+  </p>
+)
 
 function KeyForm({
   onSubmit,

@@ -6,6 +6,7 @@ import { Link, useLocation } from 'wouter-preact'
 import { useLogOut, useSession } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { Icon } from '../components/icon.tsx'
+import { shortCountOf, usePendingRequests } from '../limits/pending-requests.ts'
 import { type PageEntry, pagesFor } from './pages.ts'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
@@ -99,9 +100,24 @@ const NavigationItem = ({ page, isCurrent }: { readonly page: PageEntry; readonl
     <Link href={page.path} class="navigation-link" aria-current={isCurrent ? 'page' : undefined}>
       <Icon name={page.icon} />
       {page.title}
+      {page.path === '/limits' && <PendingBadge />}
     </Link>
   </li>
 )
+
+function PendingBadge() {
+  const pending = usePendingRequests()
+  if (pending.count === 0) return null
+  return (
+    <>
+      {/* Separates the words for screen readers. */}{' '}
+      <span class="badge warning">
+        {shortCountOf(pending)}
+        <span class="visually-hidden"> {pending.count === 1 ? 'pending request' : 'pending requests'}</span>
+      </span>
+    </>
+  )
+}
 
 const isBelow = (path: string, parent: string): boolean => path === parent || path.startsWith(`${parent}/`)
 

@@ -12,8 +12,8 @@ import { fieldError } from '../../components/form/form.tsx'
 import { Card } from '../../components/page.tsx'
 import { LimitFields } from '../../limits/limit-fields.tsx'
 import { tiersQuery } from '../../limits/tiers.ts'
+import { useModelNames } from '../../llm/models.ts'
 import type { Expiry, FieldErrors, KeyForm } from './key-form.ts'
-import { useModelNames } from './queries.ts'
 
 export interface KeyFieldsProps {
   readonly form: KeyForm

@@ -44,6 +44,7 @@ export function NewKey() {
         <SecretDialog
           title="Key created"
           secret={creation.data.secret}
+          of={creation.data.key}
           onClose={() => navigate(`/keys/${creation.data.key.id}`)}
         />
       )}

@@ -1,6 +1,6 @@
 /** What the pages of keys read. */
 import { useQuery, useQueryClient } from '@tanstack/preact-query'
-import { admin, read, request } from '../../api/client.ts'
+import { admin, read } from '../../api/client.ts'
 import type { ApiKey } from '../../api/types.ts'
 
 export const keysKey = ['keys'] as const
@@ -26,16 +26,3 @@ export function useKeyChanged(): (key: ApiKey) => void {
     void client.invalidateQueries({ queryKey: keysKey })
   }
 }
-
-/** Names of the models that the viewer may use. Empty if the viewer may not list models. */
-export const useModelNames = () =>
-  useQuery({
-    queryKey: ['model-names'],
-    queryFn: async ({ signal }): Promise<readonly string[]> => {
-      const response = await request('llm/v1/models', { signal })
-      const { data } = (await response.json()) as { data: readonly { id: string }[] }
-      return data.map(({ id }) => id)
-    },
-    retry: false,
-    staleTime: 60_000,
-  }).data ?? []

@@ -29,7 +29,14 @@ export function RotateKey({ of: key, onClose }: { readonly of: ApiKey; readonly 
     gcTime: 0,
   })
   if (rotation.data) {
-    return <SecretDialog title="Key rotated" secret={rotation.data.secret} onClose={onClose} />
+    return (
+      <SecretDialog
+        title="Key rotated"
+        secret={rotation.data.secret}
+        of={rotation.data.key}
+        onClose={onClose}
+      />
+    )
   }
   return (
     <Dialog title={`Rotate “${key.name}”`} onClose={onClose}>

@@ -10,7 +10,7 @@ import { Section } from '../../components/page.tsx'
 import { Pager } from '../../components/table/data-table.tsx'
 import { usePages } from '../../components/table/use-pages.ts'
 import { useFilter } from '../../components/use-filter.ts'
-import { limitRequestsKey, listLimitRequests } from '../../limits/limit-requests.ts'
+import { limitRequestsKey, listLimitRequests, requestsRefreshMs } from '../../limits/limit-requests.ts'
 import { DecideDialog } from './decide-dialog.tsx'
 import { RequestCard } from './request-card.tsx'
 
@@ -23,8 +23,10 @@ const statusOptions = [
 export function Requests() {
   const [filter, setFilter] = useFilter('status')
   const status = (filter || 'pending') as LimitRequest['status']
-  const pages = usePages<LimitRequest>([...limitRequestsKey, status], ({ page, signal }) =>
-    listLimitRequests(page, status, signal),
+  const pages = usePages<LimitRequest>(
+    [...limitRequestsKey, status],
+    ({ page, signal }) => listLimitRequests(page, status, signal),
+    { refetchInterval: () => requestsRefreshMs },
   )
   return (
     <Section

@@ -12,10 +12,12 @@ import { UnloadButton } from './unload-button.tsx'
 export interface ModelActionsProps {
   readonly model: string
   readonly isSmall?: boolean
+  /** The built-in model cannot be deleted. */
+  readonly isBuiltIn: boolean
   readonly onDeleted?: () => void
 }
 
-export function ModelActions({ model, isSmall = false, onDeleted }: ModelActionsProps) {
+export function ModelActions({ model, isSmall = false, isBuiltIn, onDeleted }: ModelActionsProps) {
   const [open, setOpen] = useState<'load' | 'delete' | undefined>()
   const loaded = findModel(useQuery(loadedQuery).data, model)
   const close = (): void => setOpen(undefined)
@@ -29,16 +31,18 @@ export function ModelActions({ model, isSmall = false, onDeleted }: ModelActions
           Load
         </Button>
       )}
-      <Button
-        isSmall={isSmall}
-        kind={isSmall ? 'plain' : 'caution'}
-        {...(isSmall && { icon: 'trash' as const })}
-        isTextHidden={isSmall}
-        aria-label={`Delete ${model}`}
-        onClick={() => setOpen('delete')}
-      >
-        Delete
-      </Button>
+      {!isBuiltIn && (
+        <Button
+          isSmall={isSmall}
+          kind={isSmall ? 'plain' : 'caution'}
+          {...(isSmall && { icon: 'trash' as const })}
+          isTextHidden={isSmall}
+          aria-label={`Delete ${model}`}
+          onClick={() => setOpen('delete')}
+        >
+          Delete
+        </Button>
+      )}
       {open === 'load' && <LoadDialog model={model} onClose={close} />}
       {open === 'delete' && <DeleteModel model={model} onClose={close} onDeleted={onDeleted} />}
     </>

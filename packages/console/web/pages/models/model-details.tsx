@@ -18,6 +18,7 @@ import {
   modelsQuery,
   type ShownModel,
   shownQuery,
+  useIsBuiltIn,
 } from '../../llm/models.ts'
 import { linkToChat, linkToCreate } from './links.ts'
 import { placeOf } from './loaded-models.tsx'
@@ -43,13 +44,18 @@ export function ModelDetailsPage() {
 function Actions({ name, capabilities }: { readonly name: string } & Pick<ShownModel, 'capabilities'>) {
   const [canAsk, canChange] = [useCan('inference'), useCan('models')]
   const [, navigate] = useLocation()
+  const isBuiltIn = useIsBuiltIn()
   return (
     <>
       {canAsk && canChat({ capabilities }) && <ButtonLink href={linkToChat(name)}>Chat</ButtonLink>}
       {canChange && (
         <>
           <ButtonLink href={linkToCreate(name)}>Create model from it</ButtonLink>
-          <ModelActions model={name} onDeleted={() => navigate('/models', { replace: true })} />
+          <ModelActions
+            model={name}
+            isBuiltIn={isBuiltIn(name)}
+            onDeleted={() => navigate('/models', { replace: true })}
+          />
         </>
       )}
     </>
@@ -91,6 +97,7 @@ function Details({ name, shown }: { readonly name: string; readonly shown: Shown
 function ModelFacts({ name, shown }: { readonly name: string; readonly shown: ShownModel }) {
   const listed = findModel(useQuery(modelsQuery).data, name)
   const loaded = findModel(useQuery(loadedQuery).data, name)
+  const isBuiltIn = useIsBuiltIn()(name)
   const { details, capabilities, model_info: info } = shown
   const context = listed?.details.context_length ?? info[`${details.family}.context_length`]
   const license = info['general.license']
@@ -109,6 +116,11 @@ function ModelFacts({ name, shown }: { readonly name: string; readonly shown: Sh
         </span>
       </Fact>
       <Fact name="In memory">{loaded ? `${formatBytes(loaded.size)}, ${placeOf(loaded)}` : 'No'}</Fact>
+      {isBuiltIn && (
+        <Fact name="Origin">
+          <Badge>built in</Badge> (package <code>@modelmount/tiny-model</code>)
+        </Fact>
+      )}
       {typeof license === 'string' && <Fact name="License">{license}</Fact>}
       {listed && (
         <Fact name="Changed">

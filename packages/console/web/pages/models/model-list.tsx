@@ -12,7 +12,7 @@ import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { Badge } from '../../components/text/badge.tsx'
 import { useFilter } from '../../components/use-filter.ts'
 import { formatBytes, formatCount } from '../../format/numbers.ts'
-import { canChat, type Model, modelsQuery } from '../../llm/models.ts'
+import { canChat, type Model, modelsQuery, useIsBuiltIn } from '../../llm/models.ts'
 import { Downloads } from './downloads.tsx'
 import { linkTo, linkToChat } from './links.ts'
 import { LoadedModels } from './loaded-models.tsx'
@@ -65,10 +65,11 @@ function AllModels({
   readonly actions: ComponentChildren
 }) {
   const [canChange, canAsk] = [useCan('models'), useCan('inference')]
-  const columns = useMemo(
-    () => (canChange || canAsk ? [...facts, actionsColumn(canAsk, canChange)] : facts),
-    [canChange, canAsk],
-  )
+  const isBuiltIn = useIsBuiltIn()
+  const columns = useMemo(() => {
+    const all = [nameColumn(isBuiltIn), ...facts]
+    return canChange || canAsk ? [...all, actionsColumn(canAsk, canChange, isBuiltIn)] : all
+  }, [canChange, canAsk, isBuiltIn])
   return models.length === 0 ? (
     <EmptyState title="No models yet" icon="models" actions={actions}>
       <p>
@@ -92,17 +93,23 @@ const CannotList = () => (
   </EmptyState>
 )
 
-const facts: readonly Column<Model>[] = [
-  {
-    id: 'name',
-    header: 'Name',
-    cell: ({ name }) => (
+type IsBuiltIn = (name: string) => boolean
+
+const nameColumn = (isBuiltIn: IsBuiltIn): Column<Model> => ({
+  id: 'name',
+  header: 'Name',
+  cell: ({ name }) => (
+    <>
       <Link href={linkTo(name)} class="model-name">
         {name}
-      </Link>
-    ),
-    sortValue: ({ name }) => name,
-  },
+      </Link>{' '}
+      {isBuiltIn(name) && <Badge>built in</Badge>}
+    </>
+  ),
+  sortValue: ({ name }) => name,
+})
+
+const facts: readonly Column<Model>[] = [
   {
     id: 'size',
     header: 'Size',
@@ -145,7 +152,7 @@ const facts: readonly Column<Model>[] = [
   },
 ]
 
-const actionsColumn = (canAsk: boolean, canChange: boolean): Column<Model> => ({
+const actionsColumn = (canAsk: boolean, canChange: boolean, isBuiltIn: IsBuiltIn): Column<Model> => ({
   id: 'actions',
   header: 'Actions',
   isHeaderHidden: true,
@@ -161,7 +168,7 @@ const actionsColumn = (canAsk: boolean, canChange: boolean): Column<Model> => ({
           Chat
         </Link>
       )}
-      {canChange && <ModelActions model={model.name} isSmall />}
+      {canChange && <ModelActions model={model.name} isSmall isBuiltIn={isBuiltIn(model.name)} />}
     </div>
   ),
 })

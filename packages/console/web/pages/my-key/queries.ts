@@ -1,7 +1,7 @@
 /** What the page reads about the viewer. */
 import { admin, read } from '../../api/client.ts'
 import type { ResponseOf } from '../../api/types.ts'
-import { limitRequestsKey } from '../../limits/limit-requests.ts'
+import { limitRequestsKey, requestsRefreshMs } from '../../limits/limit-requests.ts'
 
 export type Me = ResponseOf<'getMe'>
 
@@ -9,7 +9,11 @@ interface Call {
   readonly signal: AbortSignal
 }
 
-export const meQuery = { queryKey: ['me'], queryFn: ({ signal }: Call) => read(admin.GET('/me', { signal })) }
+export const meQuery = {
+  queryKey: ['me'],
+  queryFn: ({ signal }: Call) => read(admin.GET('/me', { signal })),
+  refetchInterval: requestsRefreshMs,
+}
 
 const refreshMs = 5_000
 
@@ -22,4 +26,5 @@ export const limitsQuery = {
 export const requestsQuery = {
   queryKey: [...limitRequestsKey, 'mine'],
   queryFn: async ({ signal }: Call) => (await read(admin.GET('/me/limit-requests', { signal }))).data,
+  refetchInterval: requestsRefreshMs,
 }

@@ -5,6 +5,7 @@ import { admin, read } from '../../api/client.ts'
 import type { ApiKey } from '../../api/types.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Section } from '../../components/page.tsx'
+import { usePendingRequests } from '../../limits/pending-requests.ts'
 import { keyQuery } from '../keys/queries.ts'
 import {
   type AttentionItem,
@@ -50,12 +51,7 @@ const maxKeys = 10
 function useAttention(range: Range): readonly AttentionItem[] | undefined {
   const models = useTraffic(range, all, 'model')
   const keys = useBusyKeys(range)
-  const requests = useQuery({
-    queryKey: ['limit-requests', 'pending'],
-    queryFn: ({ signal }) =>
-      read(admin.GET('/limit-requests', { params: { query: { status: 'pending', limit: 100 } }, signal })),
-    ...polling,
-  }).data
+  const requests = usePendingRequests()
   const batches = useQuery({
     queryKey: ['batches', 'failed'],
     queryFn: ({ signal }) =>
@@ -77,7 +73,7 @@ function useAttention(range: Range): readonly AttentionItem[] | undefined {
     ...batchesOf(failed.length, batches?.next !== undefined && failed.length === batches.data.length),
     ...spendingOf(keys),
     ...expiryOf(keys, new Date()),
-    ...requestsOf(requests?.data.length ?? 0, requests?.next !== undefined),
+    ...requestsOf(requests.count, requests.hasMore),
     ...unpricedOf(usage?.data ?? []),
   ].sort((a, b) => Number(a.tone === 'warning') - Number(b.tone === 'warning'))
 }

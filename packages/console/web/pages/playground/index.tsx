@@ -65,7 +65,7 @@ function ChatPage({ models }: { readonly models: readonly Model[] }) {
   const [linked, setLinked] = useFilter('model')
   const settings = { ...stored, model: useModelName(models, [linked, stored.model]) }
   const [draft, setDraft] = useState('')
-  const [isCodeShown, setIsCodeShown] = useState(false)
+  const [code, setCode] = useFilter('code')
   const parsed = toRequest(settings, messagesOf(turns, draft))
   const errors: SettingErrors = 'errors' in parsed ? parsed.errors : {}
   const askWith = (asked: readonly Turn[]): void => {
@@ -82,7 +82,7 @@ function ChatPage({ models }: { readonly models: readonly Model[] }) {
           <Button disabled={turns.length === 0 && !running} onClick={() => clearChat(client)}>
             Clear
           </Button>
-          <Button icon="copy" disabled={!('request' in parsed)} onClick={() => setIsCodeShown(true)}>
+          <Button icon="copy" disabled={!('request' in parsed)} onClick={() => setCode('1')}>
             Code
           </Button>
         </>
@@ -121,8 +121,8 @@ function ChatPage({ models }: { readonly models: readonly Model[] }) {
           )}
         </div>
       </div>
-      {isCodeShown && 'request' in parsed && (
-        <CodeDialog api={settings.api} request={parsed.request} onClose={() => setIsCodeShown(false)} />
+      {code !== '' && 'request' in parsed && (
+        <CodeDialog api={settings.api} request={parsed.request} onClose={() => setCode('')} />
       )}
     </Page>
   )

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Button } from '../../components/button.tsx'
 import { CheckField, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
-import type { Model } from '../../llm/models.ts'
+import { type Model, useIsBuiltIn } from '../../llm/models.ts'
 import { defaultMaxTokens } from './apis/anthropic.ts'
 import type { ApiName } from './apis/api.ts'
 import { apis } from './apis/index.ts'
@@ -19,6 +19,7 @@ const apiOptions = Object.entries(apis).map(([name, { title }]) => [name, title]
 
 export function SettingsPanel(props: SettingsPanelProps) {
   const { settings, models, onChange } = props
+  const isBuiltIn = useIsBuiltIn()
   return (
     <section class="playground-settings" aria-label="Settings">
       <div class="form-row">
@@ -26,7 +27,7 @@ export function SettingsPanel(props: SettingsPanelProps) {
           label="Model"
           value={settings.model}
           onChange={(model) => onChange({ model })}
-          options={models.map(({ name }) => [name, name] as const)}
+          options={models.map(({ name }) => [name, isBuiltIn(name) ? `${name} (built in)` : name] as const)}
         />
         <SelectField
           label="API"

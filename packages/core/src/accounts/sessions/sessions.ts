@@ -59,7 +59,10 @@ export class Sessions {
   async callerOf(secret: string): Promise<Caller> {
     const session = await this.#store.find(hashOf(secret))
     if (!session) throw invalidSession()
-    return session.keyId === undefined ? operator : this.#callerOf(session.keyId)
+    if (session.keyId === undefined) return operator
+    return this.#callerOf(session.keyId).catch((error: unknown) => {
+      throw error instanceof LlmError && error.code === 'authentication' ? invalidKey() : error
+    })
   }
 
   /** Does nothing if the session is over. */
@@ -124,4 +127,11 @@ class MemorySessions implements SessionStore {
 /** The secret is random, so that a fast hash is enough. */
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
-const invalidSession = (): LlmError => new LlmError('authentication', 'The session is over. Log in again.')
+const invalidSession = (): LlmError => new LlmError('authentication', 'Your session has ended. Log in again.')
+
+/** The caller knows the key already, so that this text may say more than those for unknown keys. */
+const invalidKey = (): LlmError =>
+  new LlmError(
+    'authentication',
+    'Your session has ended, because its API key was revoked or has expired. Log in with another key.',
+  )
