@@ -59,7 +59,7 @@ test('a manager pulls a model, sees how far it is, and cancels it', async () => 
   await page.getByRole('button', { name: `Cancel ${name()}` }).click()
 
   await page.getByText('to continue where it stopped').waitFor()
-  expect(await bar.count()).toBe(0)
+  await bar.waitFor({ state: 'detached' })
   expect((await app.llm.models.list()).map(({ name }) => name)).toEqual(['tiny:latest'])
 })
 
