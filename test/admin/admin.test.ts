@@ -226,6 +226,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     expect(refusals.map(({ status }) => status)).toEqual([404, 400, 409, 409, 401])
     expect((await send('GET', '/usage?by=hour')).status).toBe(400)
     expect((await send('GET', '/usage?from=yesterday')).status).toBe(400)
+    expect((await send('GET', '/usage?order=calls')).status).toBe(400)
 
     const described = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.keys(operations).map((method) => `${method} ${path}`),
@@ -336,8 +337,9 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
         expect(await response.json()).toMatchObject({ error: { param: 'limit' } })
       }
     }
-    for (const path of ['/keys', '/limit-requests'])
-      expect(await (await send('GET', `${path}?after=nothing%00`)).json()).toMatchObject({
+    expect(await pageOf('/usage?by=key&order=cost&limit=1')).toEqual({ data: [expect.anything()] })
+    for (const path of ['/keys?', '/limit-requests?', '/usage?order=cost&'])
+      expect(await (await send('GET', `${path}after=nothing%00`)).json()).toMatchObject({
         error: { code: 'invalid_request', param: 'after' },
       })
   })

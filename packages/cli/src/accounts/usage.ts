@@ -6,6 +6,7 @@ import { asJson, noteNextPage } from '../output.ts'
 
 export interface UsageOptions {
   readonly by: UsageQuery['by']
+  readonly order?: UsageQuery['order']
   readonly from?: Date
   readonly to?: Date
   readonly limit?: number
@@ -20,7 +21,7 @@ export async function usage({ data, json = false, limit = 1_000, ...query }: Usa
   const llm = await createLlm({ database: await currentDatabase(data), batches: { run: false } })
   try {
     const rows = await llm.usage.report({ ...query, limit })
-    noteNextPage(rows.length, limit, rows.at(-1)?.group)
+    if (query.order !== 'cost') noteNextPage(rows.length, limit, rows.at(-1)?.group)
     return json ? asJson(rows.map(toJson)) : toTable(rows, query.by)
   } finally {
     await llm.close()

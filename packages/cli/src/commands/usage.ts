@@ -9,6 +9,11 @@ import { withPageOptions } from './options/page-options.ts'
 export const usage = withPageOptions(new Command('usage'), 'row')
   .description('report usage and cost')
   .addOption(new Option('--by <what>', 'group by').choices(['key', 'tenant', 'model', 'day']).default('key'))
+  .addOption(
+    new Option('--order <what>', 'order of the rows; cost: the most expensive first')
+      .choices(['group', 'cost'])
+      .default('group'),
+  )
   .option('--from <day>', 'first day in UTC: 2026-11-01 (default: all)', day)
   .option('--to <day>', 'last day in UTC (default: today)', day)
   .addOption(dataOption())

@@ -8,6 +8,7 @@ import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { useFilter } from '../../components/use-filter.ts'
 import { formatCalls } from '../../format/numbers.ts'
+import { sumUsage } from '../../limits/usage-days.ts'
 import { HowToSetPrices } from '../../prices/how-to-set-prices.tsx'
 import { KeyFilter } from '../keys/key-filter.tsx'
 import { daysOfRange, rangeNames, toRangeId } from './date-ranges.ts'
@@ -78,6 +79,7 @@ interface ReportProps {
 function Report({ by, filter, onSelect }: ReportProps) {
   const byDay = useReport('day', filter)
   const report = useReport(by, filter)
+  const totalNanoUsd = useMemo(() => sumUsage(byDay.data?.rows ?? []).nanoUsd, [byDay.data])
   if (byDay.error) return <ErrorMessage error={byDay.error} onRetry={() => void byDay.refetch()} />
   if (byDay.data === undefined) return <Loading />
   if (byDay.data.rows.length === 0) {
@@ -102,6 +104,7 @@ function Report({ by, filter, onSelect }: ReportProps) {
             // Another grouping begins with its first rows again.
             key={report.data.by}
             report={report.data}
+            totalNanoUsd={totalNanoUsd}
             isStale={report.isPlaceholderData}
             onSelect={onSelect}
           />

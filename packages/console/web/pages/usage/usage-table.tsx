@@ -11,6 +11,8 @@ import type { UsageBy, UsageReport, UsageRow } from './report.ts'
 
 export interface UsageTableProps {
   readonly report: UsageReport
+  /** The cost of all rows, also of those that the report leaves out. */
+  readonly totalNanoUsd: bigint
   readonly isStale: boolean
   readonly onSelect: (group: string) => void
 }
@@ -24,11 +26,16 @@ export const byNames = {
 
 const step = 50
 
-export function UsageTable({ report: { by, rows, hasMore }, isStale, onSelect }: UsageTableProps) {
+export function UsageTable({ report, totalNanoUsd, isStale, onSelect }: UsageTableProps) {
+  const { by, rows, hasMore } = report
   const [shown, setShown] = useState(step)
-  const sorted = useMemo(() => sortRows(by, rows), [by, rows])
+  // The newest day first. The others come in the order of their cost.
+  const sorted = useMemo(() => (by === 'day' ? rows.toReversed() : rows), [by, rows])
   const isWhole = sorted.length <= shown && !hasMore
-  const columns = useMemo(() => columnsOf(by, rows, isWhole, onSelect), [by, rows, isWhole, onSelect])
+  const columns = useMemo(
+    () => columnsOf(by, totalNanoUsd, isWhole, onSelect),
+    [by, totalNanoUsd, isWhole, onSelect],
+  )
   return (
     <>
       <DataTable
@@ -56,14 +63,6 @@ export function UsageTable({ report: { by, rows, hasMore }, isStale, onSelect }:
   )
 }
 
-const sortRows = (by: UsageBy, rows: readonly UsageRow[]): readonly UsageRow[] =>
-  by === 'day' ? [...rows].sort((a, b) => b.group.localeCompare(a.group)) : [...rows].sort(byCost)
-
-const byCost = (a: UsageRow, b: UsageRow): number => {
-  const [left, right] = [BigInt(a.nanoUsd), BigInt(b.nanoUsd)]
-  return left === right ? b.calls - a.calls : left < right ? 1 : -1
-}
-
 const inputOf = ({ tokens }: UsageRow): number => tokens.input + tokens.cachedInput + tokens.cacheWrite
 
 const cachedShareOf = (row: UsageRow): number => row.tokens.cachedInput / Math.max(1, inputOf(row))
@@ -71,11 +70,10 @@ const cachedShareOf = (row: UsageRow): number => row.tokens.cachedInput / Math.m
 /** @param isSortable whether the table has all rows */
 function columnsOf(
   by: UsageBy,
-  rows: readonly UsageRow[],
+  total: bigint,
   isSortable: boolean,
   onSelect: (group: string) => void,
 ): readonly Column<UsageRow>[] {
-  const total = rows.reduce((sum, { nanoUsd }) => sum + BigInt(nanoUsd), 0n)
   const columns: readonly Column<UsageRow>[] = [
     {
       id: 'group',

@@ -1,15 +1,100 @@
-import { expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { databases } from '../../../../../test/support/databases.ts'
+import type { Database } from '../../storage/database.ts'
 import { openDatabase } from '../../storage/open.ts'
-import { openLedger } from './ledger.ts'
+import { writeCall } from './call-rows.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+import type { UsageQuery } from './report.ts'
 
-test.each(['constructor', 'toString', '__proto__', 'caller', undefined])(
-  'rejects a report by anything but key, tenant, model or day: %s',
-  async (by) => {
-    const database = await openDatabase(':memory:')
-    const ledger = await openLedger(database)
+describe.each(databases())('in $name', ({ fresh }) => {
+  let database: Database
+  let ledger: Ledger
 
-    await expect(ledger.report({ by: by as 'key' }).finally(() => database.close())).rejects.toThrow(
-      "Expected `by` to be 'key', 'tenant', 'model' or 'day'",
+  beforeEach(async () => {
+    database = await openDatabase(await fresh())
+    ledger = await openLedger(database)
+    return async () => {
+      await ledger.close()
+      await database.close()
+    }
+  })
+
+  let lastId = 0
+  const write = (caller: string, day: string, nanoUsd: number, model = 'tiny') =>
+    database.transaction((queries) =>
+      writeCall(queries, {
+        ...{
+          id: `call_${++lastId}`,
+          at: Date.parse(`${day}T10:00:00Z`),
+          caller,
+          tenant: `team of ${caller}`,
+        },
+        ...{ keyName: `Key ${caller}`, model, dialect: null, undeliveredTokens: 0, nanoUsd, isPriced: true },
+        tokens: { input: 1, cachedInput: 2, cacheWrite: 3, output: 4 },
+        ...{ status: 'ended', durationMs: 5 },
+      }),
     )
-  },
-)
+  const costs = async (query: UsageQuery) =>
+    (await ledger.report(query)).map(({ group, calls, nanoUsd }) => [group, calls, Number(nanoUsd)])
+
+  test('the most expensive rows of the days come first, with all sums, and equal ones by group', async () => {
+    for (const day of ['2026-11-01', '2026-11-02']) {
+      await write('ann', day, 10)
+      await write('bob', day, 25, 'large')
+      await write('cat', day, 10)
+    }
+    await write('ann', '2026-10-31', 1_000)
+    const days = { from: new Date('2026-11-01'), to: new Date('2026-11-02'), order: 'cost' } as const
+
+    expect(await costs({ by: 'key', ...days })).toEqual([
+      ['bob', 2, 50],
+      ['ann', 2, 20],
+      ['cat', 2, 20],
+    ])
+    expect(await costs({ by: 'key', ...days, limit: 2 })).toEqual([
+      ['bob', 2, 50],
+      ['ann', 2, 20],
+    ])
+    expect(await costs({ by: 'tenant', ...days, limit: 1 })).toEqual([['team of bob', 2, 50]])
+    expect(await costs({ by: 'model', ...days, limit: 1 })).toEqual([['large', 2, 50]])
+    expect(await costs({ by: 'key', ...days, model: 'tiny', limit: 1 })).toEqual([['ann', 2, 20]])
+    expect(await costs({ by: 'day', order: 'cost' })).toEqual([
+      ['2026-10-31', 1, 1_000],
+      ['2026-11-01', 3, 45],
+      ['2026-11-02', 3, 45],
+    ])
+    const [row] = await ledger.report({ by: 'key', ...days, caller: 'cat' })
+    expect(row).toMatchObject({
+      name: 'Key cat',
+      tokens: { input: 2, cachedInput: 4, cacheWrite: 6, output: 8 },
+      batch: { calls: 0, nanoUsd: 0n },
+    })
+  })
+
+  test('a report in the order of cost has no next page', async () => {
+    await expect(ledger.report({ by: 'key', order: 'cost', after: 'ann' })).rejects.toMatchObject({
+      code: 'invalid_request',
+      details: { param: 'after' },
+    })
+  })
+})
+
+const values = ['constructor', 'toString', '__proto__', 'caller', undefined]
+
+test.each(values)('rejects a report by anything but key, tenant, model or day: %s', async (by) => {
+  await expect(reportOf({ by: by as 'key' })).rejects.toThrow(
+    "Expected `by` to be 'key', 'tenant', 'model' or 'day'",
+  )
+})
+
+test.each(values.filter(Boolean))('rejects an order that is neither group nor cost: %s', async (order) => {
+  await expect(reportOf({ by: 'key', order: order as 'cost' })).rejects.toThrow(
+    "Expected `order` to be 'group' or 'cost'",
+  )
+})
+
+async function reportOf(query: UsageQuery): Promise<unknown> {
+  const database = await openDatabase(':memory:')
+  const ledger = await openLedger(database)
+  return ledger.report(query).finally(() => database.close())
+}

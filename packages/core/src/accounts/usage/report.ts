@@ -1,6 +1,7 @@
 /** Queries the ledger for sums per key, tenant, model or day, and for single calls. */
+import { invalidRequest } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
-import type { Queries } from '../../storage/database.ts'
+import type { Queries, SqlValue } from '../../storage/database.ts'
 import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
 import type { TokensByKind } from '../prices/pricing.ts'
 import { dayOf, monthOf } from './periods.ts'
@@ -21,6 +22,13 @@ export interface UsageQuery extends PageQuery {
   readonly caller?: string | undefined
   /** Name of a model, as in a report by model. @default all models */
   readonly model?: string | undefined
+  /**
+   * `cost`: the most expensive rows come first, and those of the same cost by `group`. There is no next page, so `after`
+   * is rejected.
+   *
+   * @default 'group'
+   */
+  readonly order?: 'group' | 'cost' | undefined
 }
 
 export interface UsageRow extends UsageSums {
@@ -90,22 +98,16 @@ const dayLength = '2026-11-22'.length
 
 const tenantColumn = 'COALESCE(tenant, caller)'
 const columns = { key: 'caller', tenant: tenantColumn, model: 'model', day: 'day' } as const
+const orders = {
+  group: (group: string) => group,
+  cost: (group: string) => `sum(nano_usd) DESC, ${group}`,
+} as const
 
-export async function queryUsage(
-  queries: Queries,
-  { from, to, by, limit, after, caller, model }: UsageQuery,
-): Promise<readonly UsageRow[]> {
+export async function queryUsage(queries: Queries, query: UsageQuery): Promise<readonly UsageRow[]> {
+  const { by } = query
+  checkUsageQuery(query)
   const group = columns[by]
-  if (!Object.hasOwn(columns, by))
-    throw new TypeError(`Expected \`by\` to be 'key', 'tenant', 'model' or 'day', got '${String(by)}'`)
-  const size = checkLimit(limit)
-  const conditions = [
-    ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
-    ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
-    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
-    ...(model !== undefined ? [{ sql: 'model = ?', values: [toStorableId(model)] }] : []),
-    ...(after !== undefined ? [{ sql: `${group} > ?`, values: [toStorableId(after)] }] : []),
-  ]
+  const { sql, values } = await selectPage(queries, query)
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
     `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
        sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
@@ -114,8 +116,8 @@ export async function queryUsage(
        sum(batch_input_tokens) AS batch_input, sum(batch_cached_input_tokens) AS batch_cached_input,
        sum(batch_cache_write_tokens) AS batch_cache_write, sum(batch_output_tokens) AS batch_output,
        sum(batch_nano_usd) AS batch_nano_usd
-     FROM modelmount_usage_days ${toWhere(conditions)} GROUP BY ${group} ORDER BY ${group} LIMIT ?`,
-    [...conditions.flatMap(({ values }) => values), size],
+     ${sql}`,
+    values,
     { isSlow: true },
   )
   return rows.map(({ group_id, name, calls, nano_usd, unpriced_calls, ...kinds }) => ({
@@ -137,6 +139,48 @@ export async function queryUsage(
       nanoUsd: BigInt(kinds.batch_nano_usd),
     },
   }))
+}
+
+function checkUsageQuery({ by, order = 'group', after }: UsageQuery): void {
+  if (!Object.hasOwn(columns, by))
+    throw new TypeError(`Expected \`by\` to be 'key', 'tenant', 'model' or 'day', got '${String(by)}'`)
+  if (!Object.hasOwn(orders, order))
+    throw new TypeError(`Expected \`order\` to be 'group' or 'cost', got '${String(order)}'`)
+  if (order === 'cost' && after !== undefined)
+    throw invalidRequest('after: Expected no page, since a report in the order of cost has only one.', {
+      param: 'after',
+    })
+}
+
+/** Returns the SQL after the columns of a report, which selects one page of its groups. */
+async function selectPage(
+  queries: Queries,
+  { from, to, by, limit, after, caller, model, order = 'group' }: UsageQuery,
+): Promise<SqlPart> {
+  const group = columns[by]
+  const size = checkLimit(limit)
+  const conditions: SqlPart[] = [
+    ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
+    ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
+    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
+    ...(model !== undefined ? [{ sql: 'model = ?', values: [toStorableId(model)] }] : []),
+    ...(after !== undefined ? [{ sql: `${group} > ?`, values: [toStorableId(after)] }] : []),
+  ]
+  const page = (): SqlPart => ({
+    sql: `FROM modelmount_usage_days ${toWhere(conditions)} GROUP BY ${group} ORDER BY ${orders[order](group)} LIMIT ?`,
+    values: [...conditions.flatMap(({ values }) => values), size],
+  })
+  if (by === 'model' || by === 'day') return page()
+  // There may be many keys and tenants. SQLite would sort all rows of these days with all of their columns. So it first
+  // finds the groups of the page, which reads few columns, and then the rows of these groups by an index.
+  const { sql, values } = page()
+  conditions.push({ sql: `${group} IN (SELECT ${group} ${sql})`, values })
+  return page()
+}
+
+interface SqlPart {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
 }
 
 export async function queryCalls(

@@ -5,9 +5,9 @@ import { internals } from '../../../llm.ts'
 import { type AdminCall, type AdminRoute, parsePage, toPage } from '../route.ts'
 import { LimitRequest, LimitStatus, Me } from '../schema/keys.ts'
 import { After, Limit, listOf, pageOf } from '../schema/lists.ts'
-import { Day, UsageBy, UsageRow } from '../schema/usage.ts'
+import { Day, UsageBy, UsageOrder, UsageRow } from '../schema/usage.ts'
 import { withSpending } from './keys.ts'
-import { parseUsageQuery, toUsageRow } from './usage.ts'
+import { parseUsageQuery, toUsagePage } from './usage.ts'
 
 export const meRoutes: readonly AdminRoute[] = [
   {
@@ -43,12 +43,12 @@ export const meRoutes: readonly AdminRoute[] = [
     name: 'reportMyUsage',
     summary: 'Report usage and cost of the caller, in a range of days, in UTC.',
     scope: 'inference',
-    query: { by: UsageBy, from: Day, to: Day, limit: Limit, after: After },
+    query: { by: UsageBy, from: Day, to: Day, order: UsageOrder, limit: Limit, after: After },
     response: pageOf(UsageRow),
     handle: async ({ llm, caller, query }) => {
       const usage = parseUsageQuery(query)
       const rows = await llm.usage.report({ ...usage, caller: caller.id })
-      return toPage(rows.map(toUsageRow), usage, ({ group }) => group)
+      return toUsagePage(rows, usage)
     },
   },
   {

@@ -6,7 +6,7 @@ import { attachment } from '../../../http/streams.ts'
 import type { Llm } from '../../../llm.ts'
 import { type AdminCall, type AdminRoute, parsePage, toPage } from '../route.ts'
 import { After, Limit, pageOf } from '../schema/lists.ts'
-import { Day, UsageBy, UsageKey, UsageModel, UsageRow } from '../schema/usage.ts'
+import { Day, UsageBy, UsageKey, UsageModel, UsageOrder, UsageRow } from '../schema/usage.ts'
 
 export const usageRoutes: readonly AdminRoute[] = [
   {
@@ -14,12 +14,15 @@ export const usageRoutes: readonly AdminRoute[] = [
     path: '/usage',
     name: 'reportUsage',
     summary: 'Report usage and cost of a range of days, in UTC.',
-    query: { by: UsageBy, from: Day, to: Day, key: UsageKey, model: UsageModel, limit: Limit, after: After },
+    query: {
+      ...{ by: UsageBy, from: Day, to: Day, key: UsageKey, model: UsageModel },
+      ...{ order: UsageOrder, limit: Limit, after: After },
+    },
     response: pageOf(UsageRow),
     handle: async ({ llm, query }) => {
       const parsed = parseUsageQuery(query)
       const rows = await llm.usage.report({ ...parsed, caller: query('key'), model: query('model') })
-      return toPage(rows.map(toUsageRow), parsed, ({ group }) => group)
+      return toUsagePage(rows, parsed)
     },
   },
   {
@@ -50,13 +53,21 @@ async function* pagesOf(llm: Llm, query: usage.UsageQuery): AsyncGenerator<reado
 
 export const parseUsageQuery = (query: AdminCall['query']) => ({
   by: parseSettings(UsageBy, query('by') ?? 'key'),
+  order: parseSettings(UsageOrder, query('order') ?? 'group'),
   from: parseDay(query('from')),
   to: parseDay(query('to')),
   ...parsePage(query),
 })
 
+type ParsedUsageQuery = ReturnType<typeof parseUsageQuery>
+
+export function toUsagePage(rows: readonly usage.UsageRow[], query: ParsedUsageQuery): object {
+  const data = rows.map(toUsageRow)
+  return query.order === 'cost' ? { data } : toPage(data, query, ({ group }) => group)
+}
+
 /** JSON has no bigints. */
-export const toUsageRow = ({ nanoUsd, batch, ...row }: usage.UsageRow) => ({
+const toUsageRow = ({ nanoUsd, batch, ...row }: usage.UsageRow) => ({
   ...row,
   nanoUsd: `${nanoUsd}`,
   batch: { ...batch, nanoUsd: `${batch.nanoUsd}` },

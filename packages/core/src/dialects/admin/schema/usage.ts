@@ -3,6 +3,9 @@ import { z } from 'zod'
 import { count, nanoUsd } from './lists.ts'
 
 export const UsageBy = z.enum(['key', 'tenant', 'model', 'day'])
+export const UsageOrder = z
+  .enum(['group', 'cost'])
+  .describe('`cost`: the most expensive rows first. There is no next page then. Default: `group`.')
 export const UsageKey = z.string().describe('Id of a key or of another caller. Default: all.')
 export const UsageModel = z.string().describe('Name of a model, as in a report by model. Default: all.')
 export const Day = z.iso.date()
