@@ -21,7 +21,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   },
   database: { values: ['accounts', 'batches', 'limits', 'response-store', 'running-calls', 'storage'] },
   'response-store': { values: ['limits', 'storage'], types: ['accounts'] },
-  engine: { types: ['models'] },
+  engine: { values: ['errors'], types: ['models'] },
   'engine/index': { values: ['errors', 'engine'] },
   http: { values: ['errors', 'options/check', 'options/timeout', 'units'], types: ['accounts'] },
   template: { values: ['engine', 'template/go-template', 'util'], types: ['grammar'] },

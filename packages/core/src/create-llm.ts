@@ -15,11 +15,12 @@ import { UsageData } from './accounts/tenants/usage-data.ts'
 import { openTraffic } from './accounts/traffic/open-traffic.ts'
 import { openMetering } from './accounts/usage/open-metering.ts'
 import { BatchHost } from './batches/batch-host.ts'
-import { admitTransfers } from './calls/admitted-transfers.ts'
 import { createAppCalls, createCallerLlm } from './calls/app-calls.ts'
 import type { Call, CallOptions } from './calls/call.ts'
 import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
-import { withResolver } from './calls/model-actions.ts'
+import { admitTransfers } from './calls/models/admitted-transfers.ts'
+import { createFinders, type FindEngineName, withEngineModels } from './calls/models/engine-models.ts'
+import { withResolver } from './calls/models/model-actions.ts'
 import { OutputBudget } from './calls/output/output-budget.ts'
 import { CallPipeline, createSteps } from './calls/pipeline.ts'
 import { Shutdown } from './calls/shutdown.ts'
@@ -30,6 +31,7 @@ import { LiveCalls } from './diagnostics/live-calls.ts'
 import { logEvents, toLogFields } from './diagnostics/log-events.ts'
 import { recordTraffic } from './diagnostics/record-traffic.ts'
 import type { Engine } from './engine/engine.ts'
+import type { EngineSet } from './engine/engine-set.ts'
 import { checkDefaults } from './engine/local/check-defaults.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import type { FindModelSettings } from './engine/model-settings.ts'
@@ -47,9 +49,11 @@ import { createSettingsFinder } from './models/model-settings.ts'
 import { expectSource, isModelFolder, type ModelSource } from './models/ollama-store/standalone-files.ts'
 import { ModelStore } from './models/store.ts'
 import { resolveCloseOptions } from './options/close.ts'
+import { checkEngine } from './options/engines.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
-import { checkEngine, type LlmOptions, resolveOptions } from './options.ts'
+import { customEnginePermits } from './options/queue.ts'
+import { type LlmOptions, resolveOptions } from './options.ts'
 import { MemoryStore } from './response-store/memory-store.ts'
 import { openResponseData } from './response-store/response-data.ts'
 import type { ResponseStore } from './response-store/response-store.ts'
@@ -68,12 +72,15 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const llmOf = (): Llm => llm as Llm
   const models = await openModels(resolved, options.models !== undefined)
   const settingsOf = openModelSettings(resolved)
-  const engine = await openEngine(models, resolved, { settingsOf, llmOf })
+  const first = await openEngine(models, resolved, { settingsOf, llmOf })
+  const engines = await openEngines(first, resolved)
+  const engine = engines ?? first
   const onError = (cause: unknown, call?: Call): void =>
     report(LlmError.from(cause), call && toLogFields(describeCall(call)))
   const accounts = await openAccounts(resolved, onError)
   const { database, keys, access, metering, subjects, audit, traffic } = accounts
-  const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf))
+  const engineOf = (name: string): string | undefined => engines?.engineOf(name)
+  const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf, engineOf))
   const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
@@ -118,16 +125,13 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   }
   const shutdown = new Shutdown({ pipeline, stopBatches: () => batches.stop(), close: closeParts })
   const aliases = new ModelAliases(resolved.aliases)
-  const resolver = new ModelResolver(
-    aliases,
-    async (name) => (await engine.findModel?.(name)) ?? models.get(name),
-  )
-  const storeActions = admitTransfers(models, shutdown, llmOf)
+  const resolver = new ModelResolver(aliases, createFinders(engine, engines, models))
+  const storeActions = withEngineModels(admitTransfers(models, shutdown, llmOf), engine, engineOf)
   const modelActions = withResolver(storeActions, resolver)
   const health = new HealthChecks({
-    ...{ engine, database, listModels: () => models.list() },
+    ...{ engine, database, listModels: () => storeActions.list() },
     findModel: async (name) => (await resolver.resolve(name)).model,
-    needsModels: !resolved.engine || typeof resolved.engine === 'function',
+    needsModels: !engines && (!resolved.engine || typeof resolved.engine === 'function'),
     fullQueues: () => queue?.fullQueues() ?? [],
     isClosing: () => shutdown.isClosing,
   })
@@ -259,8 +263,15 @@ async function openEngine(models: ModelStore, resolved: Resolved, context: CallC
   const local = createLocalEngine(models, resolved, context)
   if (!engine) return local
   const wrapped = await engine(local)
-  checkEngine(wrapped)
+  checkEngine('engine', wrapped)
   return wrapped
+}
+
+/** Undefined if the app has one engine, so that an app without `engines` loads less code. */
+async function openEngines(first: Engine, { engines }: Resolved): Promise<EngineSet | undefined> {
+  if (!engines) return undefined
+  const { EngineSet } = await import('./engine/engine-set.ts')
+  return new EngineSet(first, engines)
 }
 
 function createLocalEngine(
@@ -342,16 +353,21 @@ const createPipeline = (
     new OutputBudget(outputBuffer),
   )
 
-/** A model that decodes more sequences in parallel admits more calls. */
+/**
+ * A model that decodes more sequences in parallel admits more calls. The models of other engines admit as many as those
+ * of a custom engine.
+ */
 const withModelPermits = (
   { followsParallel, ...queue }: NonNullable<Resolved['queue']>,
   settingsOf: FindModelSettings,
+  engineOf: FindEngineName,
 ): QueueOptions => ({
   ...queue,
   ...(followsParallel && {
     permitsOf: (model) => {
       const { parallel } = settingsOf(model)
-      return parallel && 2 * parallel
+      if (parallel) return 2 * parallel
+      return engineOf(model) === undefined ? undefined : customEnginePermits
     },
   }),
 })

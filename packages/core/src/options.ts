@@ -20,6 +20,7 @@ import { checkAliases } from './options/aliases.ts'
 import { type BatchOptions, type ResolvedBatchSettings, resolveBatchOptions } from './options/batches.ts'
 import { type BodyOptions, type ResolvedBodyOptions, resolveBodyOptions } from './options/bodies.ts'
 import { checkBoolean, checkInteger, checkKeys, checkMethods, expandHome } from './options/check.ts'
+import { checkEngine, checkEngines, type Engines } from './options/engines.ts'
 import { resolveInterceptors } from './options/interceptors.ts'
 import { type LocalOptions, type ResolvedLocalOptions, resolveLocalOptions } from './options/local.ts'
 import {
@@ -89,6 +90,15 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    * @default the local engine, which runs node-llama-cpp on this machine
    */
   engine?: Engine | WrapEngine | undefined
+
+  /**
+   * Further engines by name, such as `{ gpu: upstreamEngine({ … }) }`. Their models are `gpu/NAME`, or `NAME` where no
+   * model of the store and no alias has that name, and the first of them that knows it has it. A name has letters, digits,
+   * `.`, `_` and `-`. It is not `local`. An engine needs the method `findModel`.
+   *
+   * @default none
+   */
+  engines?: Engines | undefined
 
   /**
    * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`,
@@ -164,6 +174,8 @@ export interface ResolvedOptions {
   readonly modelSettings: Readonly<Record<string, ModelSettings>>
   readonly aliases: Aliases
   readonly engine: Engine | WrapEngine | undefined
+  /** Undefined if there are none. */
+  readonly engines: Engines | undefined
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
@@ -198,6 +210,7 @@ export function resolveOptions(
     'scopes',
     'maxFailedAuthentications',
     'engine',
+    'engines',
     'database',
     'prices',
     'tiers',
@@ -218,7 +231,9 @@ export function resolveOptions(
     'accessLog',
   ])
   if (options.aliases !== undefined) checkAliases(options.aliases)
-  if (options.engine !== undefined && typeof options.engine !== 'function') checkEngine(options.engine)
+  if (options.engine !== undefined && typeof options.engine !== 'function')
+    checkEngine('engine', options.engine)
+  if (options.engines !== undefined) checkEngines(options.engines)
   checkBoolean('accessLog', options.accessLog)
   if (options.accessLog && !options.logger)
     throw new TypeError('`accessLog` needs a logger: set the option `logger` of createLlm()')
@@ -239,6 +254,7 @@ export function resolveOptions(
     modelSettings,
     aliases: options.aliases ?? {},
     engine: options.engine,
+    engines: Object.keys(options.engines ?? {}).length > 0 ? options.engines : undefined,
     access: {
       auth: options.auth,
       origins: options.origins,
@@ -265,22 +281,6 @@ export function resolveOptions(
     logger: options.logger,
     accessLog: options.accessLog ?? false,
   }
-}
-
-export function checkEngine(engine: unknown): void {
-  checkMethods('engine', Object(engine), [
-    'generate',
-    'countTokens',
-    'render',
-    'embed',
-    'rerank',
-    'tokenize',
-    'detokenize',
-    'load',
-    'unload',
-    'loaded',
-    'close',
-  ])
 }
 
 /**

@@ -22,7 +22,7 @@ import {
   restrictModels,
   type StoreActions,
   withResolver,
-} from './model-actions.ts'
+} from './models/model-actions.ts'
 import type { CallPipeline, WithLimitStatus } from './pipeline.ts'
 import type { Shutdown } from './shutdown.ts'
 

@@ -10,8 +10,8 @@ import { LlmError } from '../errors.ts'
 import type { Llm } from '../llm.ts'
 import type { LlmOptions } from '../options.ts'
 import { scriptedEngine } from '../testing/scripted-engine.ts'
-import { admitTransfers } from './admitted-transfers.ts'
 import type { ToolContext } from './chat/tools.ts'
+import { admitTransfers } from './models/admitted-transfers.ts'
 import { Shutdown } from './shutdown.ts'
 
 const models = emptyFolder()

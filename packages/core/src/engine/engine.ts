@@ -65,13 +65,14 @@ export interface Engine {
   /** What the engine knows about its ability to answer. An engine without it counts as healthy. */
   readonly health?: EngineHealth | undefined
   /**
-   * Finds a model before the store looks for it. Returns undefined for a name that only the store may know. An engine
-   * without this method leaves all names to the store.
+   * Finds a model before the store looks for it. Such a model has `details`. Returns undefined for a name that only the
+   * store may know. An engine without this method leaves all names to the store. Rejects with an `LlmError` if it cannot
+   * know whether the model exists.
    */
   findModel?(name: string): Model | undefined | Promise<Model | undefined>
   /**
-   * Lists the models that only the engine knows. Does not reject if their server is away, but returns those that are
-   * known.
+   * Lists the models that only the engine knows, with their `details`. The lists of the APIs contain them, so it may be
+   * called often. Returns the last known models, or none, while they cannot be read.
    */
   listModels?(): Promise<readonly Model[]>
   /** Reads details of a model, so that a recording of its calls has them. Throws the errors of the store. */

@@ -9,7 +9,7 @@ export interface ResolvedModel {
   readonly name: string
   /** Undefined if the store does not contain the model. It may exist in a custom engine. */
   readonly model: Model | undefined
-  /** The requested name, if it is an alias of the model, or the id of a snapshot. */
+  /** The requested name, if it is an alias of the model, the id of a snapshot, or another name of an engine's model. */
   readonly alias?: string
 }
 
@@ -19,24 +19,36 @@ export interface AliasedModel {
   readonly model: Model
 }
 
+/** Where the resolver looks for a model. */
+export interface ModelFinders {
+  /** Rejects with an `LlmError` `not_found` for an unknown name. */
+  readonly find: (name: string) => Promise<Model>
+  /** Looks for a name without the name of its engine. Undefined if all models have one engine. */
+  readonly findInEngines?: ((name: string) => Promise<Model | undefined>) | undefined
+}
+
 export class ModelResolver {
   readonly #aliases: ModelAliases
-  readonly #find: (name: string) => Promise<Model>
+  readonly #finders: ModelFinders
 
-  /** @param find rejects with an `LlmError` `not_found` for an unknown name */
-  constructor(aliases: ModelAliases, find: (name: string) => Promise<Model>) {
+  constructor(aliases: ModelAliases, finders: ModelFinders) {
     this.#aliases = aliases
-    this.#find = find
+    this.#finders = finders
   }
 
-  /** A model with exactly the requested name comes before an alias. Rejects if the model is damaged. */
+  /**
+   * A model with exactly the requested name comes before an alias, and an alias before a model of an engine whose name
+   * the request leaves out. Rejects if the model is damaged.
+   */
   async resolve(name: string): Promise<ResolvedModel> {
-    const model = await this.#tryFind(name)
-    if (model) return { name: model.name, model, ...(model.snapshot && { alias: name }) }
+    const { find, findInEngines = async () => undefined } = this.#finders
+    const model = await tryFind(find, name)
+    if (model) return { name: model.name, model, ...(isOtherName(name, model) && { alias: name }) }
     const target = this.#aliases.targetOf(name)
-    if (target === undefined) return { name, model }
-    const targetModel = await this.#tryFind(target)
-    return { name: targetModel?.name ?? target, model: targetModel, alias: name }
+    const targetModel = target === undefined ? undefined : await tryFind(find, target)
+    if (target !== undefined) return { name: targetModel?.name ?? target, model: targetModel, alias: name }
+    const other = await findInEngines(name)
+    return other ? { name: other.name, model: other, alias: name } : { name, model: undefined }
   }
 
   /** Aliases without `*` whose models exist. An alias with the name of a model is left out. */
@@ -47,14 +59,18 @@ export class ModelResolver {
     }
     return (await Promise.all(this.#aliases.list().map(resolve))).flat()
   }
+}
 
-  async #tryFind(name: string): Promise<Model | undefined> {
-    try {
-      return await this.#find(name)
-    } catch (cause) {
-      if (LlmError.from(cause).code !== 'not_found') throw cause
-      return undefined
-    }
+/** Whether only the full name of the model decides about prices, limits and permissions. */
+const isOtherName = (name: string, { name: fullName, engine, snapshot }: Model): boolean =>
+  snapshot !== undefined || (engine !== undefined && name !== fullName)
+
+async function tryFind(find: (name: string) => Promise<Model>, name: string): Promise<Model | undefined> {
+  try {
+    return await find(name)
+  } catch (cause) {
+    if (LlmError.from(cause).code !== 'not_found') throw cause
+    return undefined
   }
 }
 

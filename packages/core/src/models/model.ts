@@ -27,6 +27,8 @@ export interface Model {
   /** Absent for a standalone GGUF file. */
   readonly defaults?: ModelfileDefaults
   readonly config?: ModelConfig
+  /** Name of the engine that has the model, a key of the option `engines`. Absent for all other models. */
+  readonly engine?: string
   /** Details of a model that only the engine knows. Absent for a model of the store, whose file has them. */
   readonly details?: ModelDetails
   /** Name of the model from which this model was created. */

@@ -13,7 +13,8 @@ export interface QueueingOptions {
    * The calls above the number count towards `maxQueued`. When it is full, each of up to 512 tenants still gets
    * its one call.
    *
-   * @default twice `local.parallel`, so that the engine always has the next call; 64 with a custom `engine`
+   * @default twice `local.parallel`, so that the engine always has the next call; 64 with a custom `engine`,
+   *   and for the models of `engines`
    */
   readonly maxAdmitted?: number | undefined
 
@@ -43,6 +44,9 @@ export interface ResolvedQueueOptions {
   readonly timeoutMs: number
 }
 
+/** Calls of a model that may be in an engine whose number of parallel sequences is unknown. */
+export const customEnginePermits = 64
+
 /** Upper bound of both counts. */
 const maxCalls = 1e6
 
@@ -63,7 +67,8 @@ export function resolveQueueOptions(
   return {
     ...(maxAdmitted === undefined && parallel !== undefined && { followsParallel: true as const }),
     permits:
-      checkInteger('maxAdmitted', maxAdmitted, 1, maxCalls) ?? (parallel === undefined ? 64 : 2 * parallel),
+      checkInteger('maxAdmitted', maxAdmitted, 1, maxCalls) ??
+      (parallel === undefined ? customEnginePermits : 2 * parallel),
     maxQueued:
       variable === undefined
         ? checkInteger('maxQueued', maxQueued ?? 512, 0, maxCalls)

@@ -12,7 +12,9 @@ import type {
 import type { GenerateRequest, Message } from '../engine/request.ts'
 import { toTemplateMessages } from '../engine/request-input.ts'
 import { contextDenied, LlmError } from '../errors.ts'
-import { checkKeys } from '../options/check.ts'
+import type { ModelDetails } from '../models/gguf/model-details.ts'
+import type { Model } from '../models/model.ts'
+import { checkKeys, checkStrings } from '../options/check.ts'
 import { isRecord } from '../util/is-record.ts'
 import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
@@ -60,6 +62,12 @@ export interface ScriptedEngineOptions {
    * @default 4,096
    */
   readonly contextSize?: number
+  /**
+   * Names of the models that the engine knows, for an engine of the option `engines`. It then finds and lists them.
+   *
+   * @default none: the engine answers for each name that a call has
+   */
+  readonly models?: readonly string[]
   /** The clock of the prompt cache, in milliseconds. @default Date.now */
   readonly now?: () => number
 }
@@ -84,7 +92,8 @@ export interface ScriptedEngine extends Engine {
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') checkAnswer(script)
-  checkKeys('', options, ['contextSize', 'delayMs', 'now'])
+  checkKeys('', options, ['contextSize', 'delayMs', 'models', 'now'])
+  if (options.models !== undefined) checkStrings('models', options.models)
   const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
   const requests: GenerateRequest[] = []
   /** Context size of each loaded model, by name. */
@@ -124,6 +133,29 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     },
     loaded: () => [...models].map(([name, contextSize]) => ({ ...loadedState, name, contextSize })),
     close: async () => {},
+    ...(options.models && listScriptedModels(options.models, contextSize)),
+  }
+}
+
+/** @param contextSize in tokens */
+function listScriptedModels(
+  names: readonly string[],
+  contextSize: number,
+): Pick<Required<Engine>, 'findModel' | 'listModels'> {
+  const details: ModelDetails = {
+    architecture: 'scripted',
+    capabilities: ['completion', 'embedding', 'tools', 'thinking'],
+    contextSize,
+    ...{ parameterCount: 0, parameterSize: '', quantization: 'unknown', metadata: {}, tensors: [] },
+  }
+  const models = names.map(
+    (name): Model => ({
+      ...{ name, path: '', sizeBytes: 0, modifiedAt: new Date(0), digest: '', isBuiltIn: false, details },
+    }),
+  )
+  return {
+    findModel: (name) => models.find((model) => model.name === name),
+    listModels: async () => models,
   }
 }
 

@@ -41,7 +41,11 @@ export interface Caller {
   readonly tenant?: string | undefined
   /** @default the option `scopes`, else ['inference'] */
   readonly scopes?: readonly Scope[] | undefined
-  /** Names of the models that this caller may see and use. @default all */
+  /**
+   * Names of the models that this caller may see and use, and patterns in which `*` stands for any characters.
+   *
+   * @default all
+   */
   readonly models?: readonly string[] | undefined
   readonly limits?: InferenceLimits | undefined
   /**

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import type { LlmClient } from '../../calls/client.ts'
 import { json } from '../../http/respond.ts'
+import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Handler } from '../dialect.ts'
 import { parse } from '../parse.ts'
 import { formatIssue } from './errors.ts'
@@ -40,8 +41,10 @@ const Lifecycles = z.array(
 
 /** `GET /v1/models/{id}`. For an alias, `id` is the name of its model, as in Anthropic's API. */
 export const retrieveModel: Handler = async ({ request, llm }) => {
-  const { name, modifiedAt, snapshot } = await llm.models.get(request.params.model as string)
-  return json(toModelInfo(snapshot?.id ?? name, snapshot?.createdAt ?? modifiedAt))
+  const { name, modifiedAt, snapshot, details } = await llm.models.get(request.params.model as string)
+  return json(
+    toModelInfo({ id: snapshot?.id ?? name, createdAt: snapshot?.createdAt ?? modifiedAt, details }),
+  )
 }
 
 /**
@@ -50,25 +53,34 @@ export const retrieveModel: Handler = async ({ request, llm }) => {
  */
 async function listInfos({ models }: LlmClient): Promise<readonly ModelInfo[]> {
   const [all, snapshots, aliases] = await Promise.all([models.list(), models.snapshots(), models.aliases()])
-  const listed = [
-    ...all.map(({ name, modifiedAt }) => ({ id: name, createdAt: modifiedAt })),
+  const listed: ListedModel[] = [
+    ...all.map(({ name, modifiedAt, details }) => ({ id: name, createdAt: modifiedAt, details })),
     ...snapshots.flatMap(({ snapshot }) => snapshot ?? []),
-    ...aliases.map(({ alias, model }) => ({ id: alias, createdAt: model.modifiedAt })),
+    ...aliases.map(({ alias, model }) => ({
+      id: alias,
+      createdAt: model.modifiedAt,
+      details: model.details,
+    })),
   ]
-  return listed
-    .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())
-    .map(({ id, createdAt }) => toModelInfo(id, createdAt))
+  return listed.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime()).map(toModelInfo)
+}
+
+interface ListedModel {
+  readonly id: string
+  readonly createdAt: Date
+  /** Known for the models of some engines. Others would have to be read from their files. */
+  readonly details?: ModelDetails | undefined
 }
 
 type ModelInfo = Readonly<Record<string, unknown>> & { readonly id: string }
 
 /** Facts that are unknown before a model is loaded are null, as the API allows. */
-const toModelInfo = (id: string, createdAt: Date): ModelInfo => ({
+const toModelInfo = ({ id, createdAt, details }: ListedModel): ModelInfo => ({
   type: 'model',
   id,
   display_name: id.replace(/:latest$/, ''),
   created_at: createdAt.toISOString(),
-  max_input_tokens: null,
+  max_input_tokens: details?.contextSize ?? null,
   max_tokens: null,
   capabilities: null,
   lifecycle: 'active',

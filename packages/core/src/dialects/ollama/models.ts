@@ -146,7 +146,8 @@ export const toDetails = (model: Model | undefined, details: ModelDetails | unde
   const { family, families, parameterSize, quantization } = summarizeModel(model?.config, details)
   return {
     parent_model: model?.parent ?? '',
-    format: 'gguf',
+    // The file of an engine's model is not here.
+    format: model?.engine === undefined ? 'gguf' : '',
     family,
     families,
     parameter_size: parameterSize,

@@ -26,9 +26,9 @@ export const deleteModel: Handler = async ({ request, llm }) => {
   return json({ id, object: 'model', deleted: true })
 }
 
-const toModel = (id: string, { modifiedAt, isBuiltIn }: Model): object => ({
+const toModel = (id: string, { modifiedAt, isBuiltIn, engine }: Model): object => ({
   id,
   object: 'model',
   created: Math.floor(modifiedAt.getTime() / 1000),
-  owned_by: isBuiltIn ? 'modelmount' : 'library',
+  owned_by: isBuiltIn ? 'modelmount' : (engine ?? 'library'),
 })

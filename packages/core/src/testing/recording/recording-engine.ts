@@ -159,7 +159,11 @@ class Recorder implements RecordingEngine {
     return this.#recorder?.health
   }
 
-  findModel(name: string): Model | undefined | Promise<Model | undefined> {
+  async listModels(): Promise<readonly Model[]> {
+    return (await this.#recorder?.listModels?.()) ?? []
+  }
+
+  findModel(name: string): ReturnType<NonNullable<Engine['findModel']>> {
     return this.#recorder ? this.#recorder.findModel?.(name) : this.#recordings.findModel(name)
   }
 

@@ -1,8 +1,8 @@
 /** What a client can do with models: the actions of the model store, which find models by aliases, too. */
-import type { Model } from '../models/model.ts'
-import { modelNotAllowed } from '../models/model-filter.ts'
-import { type AliasedModel, expectModel, type ModelResolver } from '../models/model-resolver.ts'
-import type { ModelStore } from '../models/store.ts'
+import type { Model } from '../../models/model.ts'
+import { modelNotAllowed } from '../../models/model-filter.ts'
+import { type AliasedModel, expectModel, type ModelResolver } from '../../models/model-resolver.ts'
+import type { ModelStore } from '../../models/store.ts'
 
 export type StoreActions = Pick<
   ModelStore,

@@ -1,10 +1,10 @@
 /** Lets a shutdown wait for the transfers of models, and end them. */
-import { publish } from '../diagnostics/channels.ts'
-import type { TransferKind, TransferProgress } from '../diagnostics/events.ts'
-import { LlmError } from '../errors.ts'
-import type { Progress, TransferOptions } from '../models/registry/progress.ts'
+import { publish } from '../../diagnostics/channels.ts'
+import type { TransferKind, TransferProgress } from '../../diagnostics/events.ts'
+import { LlmError } from '../../errors.ts'
+import type { Progress, TransferOptions } from '../../models/registry/progress.ts'
+import type { Shutdown } from '../shutdown.ts'
 import type { StoreActions } from './model-actions.ts'
-import type { Shutdown } from './shutdown.ts'
 
 /** Least time between two events of one transfer, in ms. */
 const eventEveryMs = 500
