@@ -53,7 +53,7 @@ export const retrieveModel: Handler = async ({ request, llm }) => {
  */
 async function listInfos({ models }: LlmClient): Promise<readonly ModelInfo[]> {
   const [all, snapshots, aliases] = await Promise.all([models.list(), models.snapshots(), models.aliases()])
-  const listed: ListedModel[] = [
+  const listed: ListedEntry[] = [
     ...all.map(({ name, modifiedAt, details }) => ({ id: name, createdAt: modifiedAt, details })),
     ...snapshots.flatMap(({ snapshot }) => snapshot ?? []),
     ...aliases.map(({ alias, model }) => ({
@@ -65,7 +65,7 @@ async function listInfos({ models }: LlmClient): Promise<readonly ModelInfo[]> {
   return listed.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime()).map(toModelInfo)
 }
 
-interface ListedModel {
+interface ListedEntry {
   readonly id: string
   readonly createdAt: Date
   /** Known for the models of some engines. Others would have to be read from their files. */
@@ -75,7 +75,7 @@ interface ListedModel {
 type ModelInfo = Readonly<Record<string, unknown>> & { readonly id: string }
 
 /** Facts that are unknown before a model is loaded are null, as the API allows. */
-const toModelInfo = ({ id, createdAt, details }: ListedModel): ModelInfo => ({
+const toModelInfo = ({ id, createdAt, details }: ListedEntry): ModelInfo => ({
   type: 'model',
   id,
   display_name: id.replace(/:latest$/, ''),
