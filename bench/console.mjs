@@ -19,8 +19,8 @@ const { values: options } = parseArgs({
     calls: { type: 'string', default: '1000000' },
     /** Requests per route. */
     rounds: { type: 'string', default: '20' },
-    /** Seconds for which open pages are watched. */
-    idle: { type: 'string', default: '60' },
+    /** Seconds of each round with or without open pages. */
+    idle: { type: 'string', default: '30' },
     /** Path of Chromium. Tests of the console unpack one into this folder. */
     chromium: { type: 'string', default: 'node_modules/.cache/modelmount/chromium/chromium' },
   },
@@ -44,7 +44,7 @@ try {
   const session = await logIn(url, secret)
   await measureRoutes(url, session, read)
   await measurePages(url, session)
-  await measureIdle(url, session, read)
+  await measureIdle(url, session, app)
   app.disconnect()
   await once(app, 'exit')
 } finally {
@@ -103,7 +103,9 @@ async function measureRoutes(url, headers, read) {
     `traffic?interval=day&from=${daysAgo(29)}&by=key`,
     `traffic?interval=day&from=${daysAgo(29)}&key=key_bench77`,
     `usage?by=day&${month}`,
-    `usage?by=model&${month}`,
+    `usage?by=model&order=cost&limit=500&${month}`,
+    `usage?by=tenant&order=cost&limit=500&${month}`,
+    `usage?by=key&order=cost&limit=500&${month}`,
     `usage?by=tenant&limit=1000&${month}`,
     `usage?by=key&limit=1000&${month}`,
     `usage?by=day&key=key_bench77&${month}`,
@@ -164,28 +166,39 @@ async function measurePages(url, { cookie }) {
   print('')
 }
 
-/** Ten open pages of live calls, with nothing to show. */
-async function measureIdle(url, headers, read) {
-  const left = new AbortController()
-  const streams = await Promise.all(
-    Array.from({ length: 10 }, () => fetch(`${url}admin/events`, { headers, signal: left.signal })),
+/** Ten open pages of live calls, with nothing to show, in turn with none. */
+async function measureIdle(url, headers, app) {
+  const cpuOf = async (seconds) => {
+    app.send('idle')
+    await once(app, 'message')
+    await sleep(seconds * 1_000)
+    app.send('idle')
+    return (await once(app, 'message'))[0].cpuMs / (seconds * 10)
+  }
+  const rows = []
+  for (let round = 0; round < 2; round++) {
+    const without = await cpuOf(idle)
+    const left = new AbortController()
+    const streams = await Promise.all(
+      Array.from({ length: 10 }, () => fetch(`${url}admin/events`, { headers, signal: left.signal })),
+    )
+    const readers = streams.map(async ({ body }) => {
+      for await (const _ of body);
+    })
+    await cpuOf(2)
+    const open = await cpuOf(idle)
+    left.abort()
+    await Promise.allSettled(readers)
+    await cpuOf(2)
+    rows.push([
+      `${round + 1}`,
+      ...[without, open, open - without].map((percent) => `${percent.toFixed(2)} %`),
+    ])
+  }
+  printTable(
+    [`round of ${idle} s each`, 'no open page', 'ten idle open pages', 'difference, of a core'],
+    rows,
   )
-  const readers = streams.map(async ({ body }) => {
-    for await (const _ of body);
-  })
-  await sleep(2_000)
-  await read()
-  await sleep(idle * 1_000)
-  const { cpuMs } = await read()
-  left.abort()
-  await Promise.allSettled(readers)
-  print(
-    `Ten idle open pages for ${idle} s: ${ms(cpuMs)} of processor time, ${((100 * cpuMs) / (idle * 1_000)).toFixed(2)} % of a core.`,
-  )
-  await read()
-  await sleep(idle * 1_000)
-  const { cpuMs: without } = await read()
-  print(`The same app without open pages: ${ms(without)}.`)
 }
 
 function ms(value) {
