@@ -53,12 +53,20 @@ async function startApp(): Promise<Llm> {
   apps.push(llm)
   return llm
 }
-/** Starts an answer that runs until `stop()`. */
+/**
+ * Keeps a model busy until `stop()`. The first answer ends after seconds, when the context is full. The others wait for it,
+ * since the model has one slot.
+ */
 async function startAnswer(llm: Llm, model: string) {
   const leaving = new AbortController()
-  const stream = llm.chat('Hello', { model, stream: true, signal: leaving.signal })[Symbol.asyncIterator]()
-  await stream.next()
+  const options = { model, stream: true, ignoreEos: true, signal: leaving.signal } as const
+  const [first, ...queued] = Array.from({ length: 5 }, () => llm.chat('Hello', options))
+  await first?.[Symbol.asyncIterator]().next()
+  for (const answer of queued) readAll(answer).catch(() => {})
   return { stop: () => leaving.abort() }
+}
+async function readAll(answer: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of answer);
 }
 const ask = (llm: Llm, model: string, signal?: AbortSignal) =>
   llm.chat('Hello', { model, maxTokens: 3, ...(signal && { signal }) })
