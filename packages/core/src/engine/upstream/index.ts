@@ -3,17 +3,11 @@ import type { Engine } from '../engine.ts'
 import { AnthropicApi } from './anthropic/anthropic-api.ts'
 import { OllamaApi } from './ollama/ollama-api.ts'
 import { OpenAiApi } from './openai/openai-api.ts'
-import { type ApiName, resolveUpstreamOptions, type UpstreamOptions } from './options.ts'
+import { type ResolvedUpstreamOptions, resolveUpstreamOptions, type UpstreamOptions } from './options.ts'
 import type { UpstreamApi } from './upstream-api.ts'
 import { UpstreamEngine } from './upstream-engine.ts'
 
-export type { ApiName, UpstreamModelOptions, UpstreamOptions } from './options.ts'
-
-const apis: Readonly<Record<ApiName, new () => UpstreamApi>> = {
-  openai: OpenAiApi,
-  anthropic: AnthropicApi,
-  ollama: OllamaApi,
-}
+export type { ApiName, OpenAiServer, UpstreamModelOptions, UpstreamOptions } from './options.ts'
 
 /**
  * Creates an engine for the models of another server. It sends nothing before the first call. Close it with
@@ -21,5 +15,10 @@ const apis: Readonly<Record<ApiName, new () => UpstreamApi>> = {
  */
 export function upstreamEngine(options: UpstreamOptions): Engine {
   const resolved = resolveUpstreamOptions(options)
-  return new UpstreamEngine(resolved, new apis[resolved.api]())
+  return new UpstreamEngine(resolved, createApi(resolved))
+}
+
+function createApi({ api, server }: ResolvedUpstreamOptions): UpstreamApi {
+  if (api === 'anthropic') return new AnthropicApi()
+  return api === 'ollama' ? new OllamaApi() : new OpenAiApi(server)
 }

@@ -15,6 +15,13 @@ export interface UpstreamOptions {
    * @default 'openai'
    */
   readonly api?: ApiName
+  /**
+   * Which server has OpenAI's API. Servers add different fields and routes to it. A caller who asks for what the server
+   * lacks gets an error.
+   *
+   * @default what the field `owned_by` of its models says
+   */
+  readonly server?: OpenAiServer | undefined
   /** API key of this app at the server, or a function that returns it for each request. @default none */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined
   /** Further headers of each request. @default none */
@@ -34,6 +41,7 @@ export interface UpstreamOptions {
 }
 
 export type ApiName = (typeof apiNames)[number]
+export type OpenAiServer = (typeof servers)[number]
 
 export interface UpstreamModelOptions {
   /** Maximum number of tokens of prompt and answer together. @default what the server says, else unknown */
@@ -46,6 +54,7 @@ export interface ResolvedUpstreamOptions {
   /** Without a slash at its end, and without `/v1` or `/api`. */
   readonly baseUrl: URL
   readonly api: ApiName
+  readonly server: OpenAiServer | undefined
   readonly apiKey: () => Promise<string | undefined>
   readonly headers: Readonly<Record<string, string>>
   /** Undefined if the server says which models it has. */
@@ -56,6 +65,7 @@ export interface ResolvedUpstreamOptions {
 }
 
 const apiNames = ['openai', 'anthropic', 'ollama'] as const
+const servers = ['vllm', 'sglang', 'llama-server', 'modelmount', 'openai', 'other'] as const
 const capabilities = [
   'completion',
   'embedding',
@@ -66,7 +76,7 @@ const capabilities = [
   'audio',
 ] as const satisfies readonly Capability[]
 const names = [
-  ...['url', 'api', 'apiKey', 'headers', 'models'],
+  ...['url', 'api', 'server', 'apiKey', 'headers', 'models'],
   ...['connectTimeoutMs', 'responseTimeoutMs', 'stallTimeoutMs'],
 ]
 const maxTimeoutMs = 3_600_000
@@ -75,9 +85,11 @@ const maxTimeoutMs = 3_600_000
 export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstreamOptions {
   checkObject('', options)
   checkKeys('', options, names)
-  const { url, api = 'openai', apiKey, headers = {}, models } = options
+  const { url, api = 'openai', server, apiKey, headers = {}, models } = options
   if (!apiNames.includes(api))
     throw new TypeError(`Expected \`api\` to be one of ${apiNames.join(', ')}, got ${describeValue(api)}`)
+  if (server !== undefined && (api !== 'openai' || !servers.includes(server)))
+    throw new TypeError(`Expected \`server\` to be one of ${servers.join(', ')}, with the API openai`)
   if (apiKey !== undefined && typeof apiKey !== 'string' && typeof apiKey !== 'function')
     throw new TypeError(
       `Expected \`apiKey\` to be a string or a function, got a value of type ${typeof apiKey}`,
@@ -88,7 +100,7 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
     byDefault: number,
   ): number => checkInteger(name, options[name], 1, maxTimeoutMs) ?? byDefault
   return {
-    ...{ baseUrl: toBaseUrl(url), api, headers, models: toModels(models) },
+    ...{ baseUrl: toBaseUrl(url), api, server, headers, models: toModels(models) },
     apiKey: async () => (typeof apiKey === 'function' ? apiKey() : apiKey),
     connectTimeoutMs: timeout('connectTimeoutMs', 10_000),
     responseTimeoutMs: timeout('responseTimeoutMs', 300_000),

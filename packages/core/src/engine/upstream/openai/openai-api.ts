@@ -1,17 +1,133 @@
-/** Requests and answers of this API. Under construction: it answers no request yet. */
+/** OpenAI's API, with what vLLM, SGLang, llama-server and other servers add to it. */
+import { isRecord } from '../../../util/is-record.ts'
+import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../embeddings.ts'
+import type { EngineCall } from '../../engine.ts'
+import type { ChatInput, GenerateRequest } from '../../request.ts'
+import { isRaw, toTemplateMessages } from '../../request-input.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
+import type { OpenAiServer } from '../options.ts'
 import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
-import { unsupportedByUpstream } from '../upstream-errors.ts'
+import type { UpstreamClient } from '../upstream-client.ts'
+import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
+import { readAnswer, toCount } from './answer-chunks.ts'
+import { toChatRequest } from './chat-request.ts'
+import { toCompletionRequest } from './completion-request.ts'
+import { embed, rerank } from './pooling.ts'
+import { detectServer, type ServerFeatures, serverFeatures } from './server-kind.ts'
+import { OpenAiTokenizer } from './tokenizer.ts'
 
 export class OpenAiApi implements UpstreamApi {
+  #server: OpenAiServer | undefined
+
+  /** @param server undefined to find out by the list of models */
+  constructor(server: OpenAiServer | undefined) {
+    this.#server = server
+  }
+
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
     return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   }
 
-  async listModels(): Promise<readonly ListedModel[]> {
-    return []
+  async listModels(client: UpstreamClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
+    const body = await client.readJson({ path: '/v1/models', model: '', signal })
+    if (!isRecord(body) || !Array.isArray(body.data)) throw invalidResponse('it has no list of models')
+    const models = body.data.filter(isRecord).filter(({ id }) => typeof id === 'string' && id !== '')
+    const owner = models.map((model) => model.owned_by).find((one) => typeof one === 'string')
+    this.#server ??= detectServer(owner)
+    return models.map(toListedModel)
   }
 
-  generate(): AsyncIterable<readonly AnswerPiece[]> {
-    throw unsupportedByUpstream('chats', 'model')
+  async *generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): AsyncGenerator<readonly AnswerPiece[]> {
+    const features = await this.#features(client, call.signal)
+    const { path, json } = toBody(request, features, call.tenant)
+    const events = client.readEvents({ path, json, model: request.model, signal: call.signal })
+    yield* readAnswer(events, request.model)
+  }
+
+  async countTokens(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): Promise<number | undefined> {
+    const { tokenizer } = await this.#features(client, call.signal)
+    return tokenizer && new OpenAiTokenizer(client, tokenizer).count(request, call)
+  }
+
+  async render(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<string> {
+    return (await this.#tokenizer(client, call)).render(request, call)
+  }
+
+  async tokenize(
+    request: TokenizeRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): Promise<readonly number[]> {
+    return (await this.#tokenizer(client, call)).tokenize(request, call)
+  }
+
+  async detokenize(request: DetokenizeRequest, client: UpstreamClient, call: EngineCall): Promise<string> {
+    return (await this.#tokenizer(client, call)).detokenize(request, call)
+  }
+
+  embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {
+    return embed(request, client, call)
+  }
+
+  rerank(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking> {
+    return rerank(request, client, call)
+  }
+
+  async #tokenizer(client: UpstreamClient, { signal }: EngineCall): Promise<OpenAiTokenizer> {
+    const { tokenizer } = await this.#features(client, signal)
+    if (!tokenizer) throw unsupportedByUpstream('a tokenizer', 'model')
+    return new OpenAiTokenizer(client, tokenizer)
+  }
+
+  async #features(client: UpstreamClient, signal: AbortSignal): Promise<ServerFeatures> {
+    // A server without a list of models counts as one without further fields.
+    if (!this.#server) await this.listModels(client, signal).catch(() => {})
+    signal.throwIfAborted()
+    return serverFeatures[this.#server ?? 'other']
+  }
+}
+
+function toBody(
+  request: GenerateRequest,
+  features: ServerFeatures,
+  tenant: string | undefined,
+): { readonly path: string; readonly json: object } {
+  const { input } = request
+  if (input.kind === 'infill' || (input.kind === 'text' && isRaw(input)))
+    return { path: '/v1/completions', json: toCompletionRequest(request, input, features) }
+  return { path: '/v1/chat/completions', json: toChatRequest(request, toChat(input), features, tenant) }
+}
+
+/** A text with the template of the model is a chat. */
+function toChat(input: Exclude<GenerateRequest['input'], { kind: 'infill' }>): ChatInput {
+  if (input.kind === 'chat') return input
+  const { template, templateOptions, prompt } = input
+  if (template !== undefined) throw unsupportedByUpstream('another template', 'template')
+  if (prompt.some((piece) => typeof piece !== 'string'))
+    throw unsupportedByUpstream('token ids in a prompt with a template', 'prompt')
+  return { kind: 'chat', messages: toTemplateMessages(input), ...(templateOptions && { templateOptions }) }
+}
+
+/** `max_model_len` is of vLLM, `meta` of llama-server, `context_length` of hosted services. */
+function toListedModel(model: Record<string, unknown>): ListedModel {
+  const meta = isRecord(model.meta) ? model.meta : {}
+  const contextSize =
+    toCount(model.max_model_len) ??
+    toCount(meta.n_ctx) ??
+    toCount(meta.n_ctx_train) ??
+    toCount(model.context_length)
+  const created = toCount(model.created)
+  return {
+    name: model.id as string,
+    ...(contextSize && { contextSize }),
+    ...(created && { modifiedAt: new Date(created * 1_000) }),
   }
 }

@@ -1,0 +1,79 @@
+/** Servers add different fields and routes to OpenAI's API. */
+import type { OpenAiServer } from '../options.ts'
+
+export interface ServerFeatures {
+  /** Fields of sampling options that OpenAI does not have. Absent ones are not supported. */
+  readonly sampling: Readonly<Partial<Record<SamplingExtension, string>>>
+  /** Fields of output constraints that OpenAI does not have. */
+  readonly constraints: 'grammar' | 'structured_outputs' | undefined
+  /** `messages`: `/tokenize` takes a chat. `template`: `/apply-template` renders it first. */
+  readonly tokenizer: 'messages' | 'template' | undefined
+  /** Whether a chat can end with an open message of the assistant, and has options for its template. */
+  readonly hasTemplateFields: boolean
+  /** Whether `/v1/completions` takes a `suffix`. */
+  readonly hasSuffix: boolean
+  /** Whether prompts of different salts share no cache. */
+  readonly hasCacheSalt: boolean
+  /** Whether each event has the counts so far. */
+  readonly hasContinuousUsage: boolean
+  readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
+}
+
+/** Names of `Sampling` that only some servers have. */
+export type SamplingExtension =
+  | 'topK'
+  | 'minP'
+  | 'repeatPenalty'
+  | 'repeatLastN'
+  | 'ignoreEos'
+  | 'minTokens'
+  | 'dry'
+  | 'xtc'
+
+const none: ServerFeatures = {
+  ...{
+    sampling: {},
+    constraints: undefined,
+    tokenizer: undefined,
+    hasTemplateFields: false,
+    hasSuffix: false,
+  },
+  ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens' },
+}
+const llamaSampling = {
+  ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
+  ...{ ignoreEos: 'ignore_eos', dry: 'dry', xtc: 'xtc' },
+} as const
+const vllmSampling = {
+  ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repetition_penalty' },
+  ...{ ignoreEos: 'ignore_eos', minTokens: 'min_tokens' },
+} as const
+
+export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
+  vllm: {
+    ...{ ...none, sampling: vllmSampling, constraints: 'structured_outputs', tokenizer: 'messages' },
+    ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true },
+  },
+  sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
+  'llama-server': {
+    ...{ ...none, sampling: llamaSampling, constraints: 'grammar', tokenizer: 'template' },
+    hasTemplateFields: true,
+  },
+  modelmount: {
+    ...{
+      ...none,
+      sampling: { ...llamaSampling, minTokens: 'min_tokens' },
+      constraints: 'structured_outputs',
+    },
+    ...{ hasTemplateFields: true, hasSuffix: true },
+  },
+  openai: { ...none, maxTokensField: 'max_completion_tokens' },
+  other: none,
+}
+
+/** @param owner value of `owned_by` in the server's list of models */
+export function detectServer(owner: string | undefined): OpenAiServer {
+  if (owner === 'vllm' || owner === 'sglang' || owner === 'modelmount') return owner
+  if (owner === 'llamacpp') return 'llama-server'
+  return owner === 'openai' || owner === 'system' || owner === 'openai-internal' ? 'openai' : 'other'
+}

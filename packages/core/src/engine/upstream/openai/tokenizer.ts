@@ -1,0 +1,89 @@
+/** Tokenizer routes of vLLM and llama-server, which OpenAI's API does not have. */
+import { isRecord } from '../../../util/is-record.ts'
+import type { EngineCall } from '../../engine.ts'
+import type { GenerateRequest } from '../../request.ts'
+import { callableTools, isRaw, toTemplateMessages } from '../../request-input.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
+import type { UpstreamClient } from '../upstream-client.ts'
+import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
+import { toOpenAiMessages } from './messages.ts'
+import type { ServerFeatures } from './server-kind.ts'
+
+type Call = Pick<EngineCall, 'signal'>
+
+export class OpenAiTokenizer {
+  readonly #client: UpstreamClient
+  readonly #kind: NonNullable<ServerFeatures['tokenizer']>
+
+  constructor(client: UpstreamClient, kind: NonNullable<ServerFeatures['tokenizer']>) {
+    this.#client = client
+    this.#kind = kind
+  }
+
+  async count(request: GenerateRequest, { signal }: Call): Promise<number> {
+    const { model, input } = request
+    if (isRaw(input) || this.#kind === 'template') {
+      const text = isRaw(input) ? rawTextOf(input) : await this.render(request, { signal })
+      return (await this.tokenize({ model, text, addSpecial: true }, { signal })).length
+    }
+    const body = await this.#post('/tokenize', { model, ...toChat(input) }, model, signal)
+    return isRecord(body) && typeof body.count === 'number' ? body.count : idsIn(body).length
+  }
+
+  async render({ model, input }: GenerateRequest, { signal }: Call): Promise<string> {
+    if (this.#kind !== 'template') throw unsupportedByUpstream('rendering of prompts', 'model')
+    if (isRaw(input)) return rawTextOf(input)
+    const body = await this.#post('/apply-template', toChat(input), model, signal)
+    if (!isRecord(body) || typeof body.prompt !== 'string') throw invalidResponse('it has no prompt')
+    return body.prompt
+  }
+
+  async tokenize(
+    { model, text, addSpecial = false, parseSpecial = true }: TokenizeRequest,
+    { signal }: Call,
+  ): Promise<readonly number[]> {
+    const json =
+      this.#kind === 'messages'
+        ? { model, prompt: text, add_special_tokens: addSpecial }
+        : { content: text, add_special: addSpecial, parse_special: parseSpecial }
+    return idsIn(await this.#post('/tokenize', json, model, signal))
+  }
+
+  async detokenize({ model, tokens }: DetokenizeRequest, { signal }: Call): Promise<string> {
+    const json = this.#kind === 'messages' ? { model, tokens } : { tokens }
+    const body = await this.#post('/detokenize', json, model, signal)
+    const text = isRecord(body) ? (body.prompt ?? body.content) : undefined
+    if (typeof text !== 'string') throw invalidResponse('it has no text')
+    return text
+  }
+
+  #post(path: string, json: object, model: string, signal: AbortSignal): Promise<unknown> {
+    return this.#client.readJson({ path, json, model, signal })
+  }
+}
+
+const toChat = (input: GenerateRequest['input']): object => {
+  const tools = callableTools(input)
+  return {
+    messages: toOpenAiMessages(toTemplateMessages(input)),
+    ...(tools.length > 0 && {
+      tools: tools.map(({ name, description, parameters }) => ({
+        type: 'function',
+        function: { name, parameters, ...(description !== undefined && { description }) },
+      })),
+    }),
+  }
+}
+
+function rawTextOf(input: GenerateRequest['input']): string {
+  if (input.kind === 'infill') return input.prefix + input.suffix
+  if (input.kind === 'chat') return ''
+  return input.prompt.filter((piece) => typeof piece === 'string').join('')
+}
+
+function idsIn(body: unknown): readonly number[] {
+  const tokens = isRecord(body) ? body.tokens : undefined
+  if (!Array.isArray(tokens) || !tokens.every((one) => typeof one === 'number'))
+    throw invalidResponse('it has no list of tokens')
+  return tokens
+}
