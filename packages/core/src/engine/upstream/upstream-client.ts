@@ -2,9 +2,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EventSourceMessage } from 'eventsource-parser'
 import { type Dispatcher, Pool } from 'undici'
+import { isRecord } from '../../util/is-record.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
 import { readEvents, readLines } from './response-streams.ts'
-import { invalidResponse, maxTextLength, toConnectionError, toRefusal } from './upstream-errors.ts'
+import {
+  invalidResponse,
+  maxTextLength,
+  toConnectionError,
+  toInBandError,
+  toRefusal,
+} from './upstream-errors.ts'
 
 export interface UpstreamRequest {
   /** Path below the base URL. It must not depend on what a caller sends. */
@@ -49,10 +56,47 @@ export class UpstreamClient {
 
   /** Sends a request and reads the JSON of the response. Throws the errors of `Engine`, or an `AbortError`. */
   async readJson(request: UpstreamRequest): Promise<unknown> {
-    const body = await this.#open(request)
+    return this.#parse(await this.#open(request), request)
+  }
+
+  /** Yields the server-sent events of the response. Ends without an error when the signal aborts. */
+  readEvents(request: UpstreamRequest): AsyncGenerator<readonly EventSourceMessage[]> {
+    return this.#read(request, async (response) => {
+      if (!/^application\/json\b/.test(String(response.headers['content-type'])))
+        return readEvents(this.#guard(response, request.signal))
+      // Some servers report an error with status 200.
+      const body = await this.#parse(response, request)
+      throw isRecord(body) && body.error
+        ? toInBandError(body.error, request.model)
+        : invalidResponse('it is no stream')
+    })
+  }
+
+  /** Yields the lines of the response. Ends without an error when the signal aborts. */
+  readLines(request: UpstreamRequest): AsyncGenerator<readonly string[]> {
+    return this.#read(request, async (response) => readLines(this.#guard(response, request.signal)))
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy()
+  }
+
+  async *#read<Piece>(
+    request: UpstreamRequest,
+    split: (response: Dispatcher.ResponseData) => Promise<AsyncGenerator<Piece>>,
+  ): AsyncGenerator<Piece> {
+    try {
+      yield* await split(await this.#open(request))
+    } catch (error) {
+      if (!request.signal.aborted) throw error
+    }
+  }
+
+  /** Reads the JSON of a response. */
+  async #parse(response: Dispatcher.ResponseData, { signal }: UpstreamRequest): Promise<unknown> {
     const chunks: Uint8Array[] = []
     let size = 0
-    for await (const chunk of this.#guard(body, request.signal)) {
+    for await (const chunk of this.#guard(response, signal)) {
       size += chunk.byteLength
       if (size > maxJsonBytes) throw invalidResponse('it is too long')
       chunks.push(chunk)
@@ -64,35 +108,11 @@ export class UpstreamClient {
     }
   }
 
-  /** Yields the server-sent events of the response. Ends without an error when the signal aborts. */
-  readEvents(request: UpstreamRequest): AsyncGenerator<readonly EventSourceMessage[]> {
-    return this.#read(request, readEvents)
-  }
-
-  /** Yields the lines of the response. Ends without an error when the signal aborts. */
-  readLines(request: UpstreamRequest): AsyncGenerator<readonly string[]> {
-    return this.#read(request, readLines)
-  }
-
-  async close(): Promise<void> {
-    await this.#pool.destroy()
-  }
-
-  async *#read<Piece>(
-    request: UpstreamRequest,
-    split: (body: AsyncIterable<Uint8Array>) => AsyncGenerator<Piece>,
-  ): AsyncGenerator<Piece> {
-    try {
-      yield* split(this.#guard(await this.#open(request), request.signal))
-    } catch (error) {
-      if (!request.signal.aborted) throw error
-    }
-  }
-
-  /** Resolves to the body of a response with status 200. */
-  async #open(request: UpstreamRequest): Promise<Dispatcher.ResponseData['body']> {
-    const { statusCode, headers, body } = await this.#send(request)
-    if (statusCode === 200) return body
+  /** Resolves to a response with status 200. */
+  async #open(request: UpstreamRequest): Promise<Dispatcher.ResponseData> {
+    const response = await this.#send(request)
+    const { statusCode, headers, body } = response
+    if (statusCode === 200) return response
     const retryAfter = headers['retry-after']
     throw toRefusal(
       {
@@ -132,7 +152,7 @@ export class UpstreamClient {
   }
 
   /** Turns the errors of a connection that fails within the response into those of `Engine`. */
-  async *#guard(body: Dispatcher.ResponseData['body'], signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#guard({ body }: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     try {
       yield* body
     } catch (cause) {

@@ -9,7 +9,7 @@ import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
 import { toOpenAiMessages } from './messages.ts'
 import type { ServerFeatures } from './server-kind.ts'
 
-type Call = Pick<EngineCall, 'signal'>
+type TokenizerCall = Pick<EngineCall, 'signal'>
 
 export class OpenAiTokenizer {
   readonly #client: UpstreamClient
@@ -20,7 +20,7 @@ export class OpenAiTokenizer {
     this.#kind = kind
   }
 
-  async count(request: GenerateRequest, { signal }: Call): Promise<number> {
+  async count(request: GenerateRequest, { signal }: TokenizerCall): Promise<number> {
     const { model, input } = request
     if (isRaw(input) || this.#kind === 'template') {
       const text = isRaw(input) ? rawTextOf(input) : await this.render(request, { signal })
@@ -30,7 +30,7 @@ export class OpenAiTokenizer {
     return isRecord(body) && typeof body.count === 'number' ? body.count : idsIn(body).length
   }
 
-  async render({ model, input }: GenerateRequest, { signal }: Call): Promise<string> {
+  async render({ model, input }: GenerateRequest, { signal }: TokenizerCall): Promise<string> {
     if (this.#kind !== 'template') throw unsupportedByUpstream('rendering of prompts', 'model')
     if (isRaw(input)) return rawTextOf(input)
     const body = await this.#post('/apply-template', toChat(input), model, signal)
@@ -40,7 +40,7 @@ export class OpenAiTokenizer {
 
   async tokenize(
     { model, text, addSpecial = false, parseSpecial = true }: TokenizeRequest,
-    { signal }: Call,
+    { signal }: TokenizerCall,
   ): Promise<readonly number[]> {
     const json =
       this.#kind === 'messages'
@@ -49,7 +49,7 @@ export class OpenAiTokenizer {
     return idsIn(await this.#post('/tokenize', json, model, signal))
   }
 
-  async detokenize({ model, tokens }: DetokenizeRequest, { signal }: Call): Promise<string> {
+  async detokenize({ model, tokens }: DetokenizeRequest, { signal }: TokenizerCall): Promise<string> {
     const json = this.#kind === 'messages' ? { model, tokens } : { tokens }
     const body = await this.#post('/detokenize', json, model, signal)
     const text = isRecord(body) ? (body.prompt ?? body.content) : undefined
