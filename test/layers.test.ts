@@ -226,7 +226,7 @@ test.each([
   ['nest', ['', '/adapter', '/operations', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   [
     'cli',
-    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models', '/operations'],
+    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models', '/operations', '/upstream'],
     [
       ...['@modelmount/console', '@modelmount/console/express', '@modelmount/express'],
       ...['express', 'commander', 'prom-client'],

@@ -78,12 +78,21 @@ const variables: Readonly<Record<string, Variable>> = {
     readers: ['serve', 'database'],
     meaning: 'password for a PostgreSQL URL, which keeps it out of the list of processes',
   },
+  'MODELMOUNT_UPSTREAM_<NAME>_KEY': {
+    readers: ['serve'],
+    meaning: 'API key for the server of --upstream NAME=URL. Other characters than letters and digits are _',
+  },
+  'MODELMOUNT_UPSTREAM_<NAME>_KEY_FILE': { readers: ['serve'], meaning: 'file with that API key' },
   NO_COLOR: { readers: ['client', 'run'], meaning: 'any value turns colors off' },
   XDG_RUNTIME_DIR: {
     readers: ['serve'],
     meaning: 'parent of the folder for the sockets of model processes (default: a temporary folder)',
   },
 }
+
+/** The variable with the API key for the server of an `--upstream`. */
+export const upstreamKeyVariable = (upstream: string): string =>
+  `MODELMOUNT_UPSTREAM_${upstream.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_KEY`
 
 /** The section of `--help` with the variables that a command reads. @param reader @default all commands */
 export function environmentHelp(reader?: Reader): string {

@@ -8,6 +8,7 @@ const flags: Readonly<Record<string, string>> = {
   accessLog: '--access-log',
   origins: '--origins',
   database: '--data',
+  engines: '--upstream',
   prices: '--prices',
   maxQueued: '--max-queued',
   queueTimeout: '--queue-timeout',

@@ -49,6 +49,8 @@ export interface ServeOptions {
   readonly origins?: readonly string[]
   /** The folder with `modelmount.db`, or `postgres://…`. */
   readonly data?: string
+  /** Engines on other servers, as `NAME=URL`. */
+  readonly upstream?: readonly string[]
   /** Names of environment variables that model processes inherit. */
   readonly passEnv?: readonly string[]
   readonly registry?: readonly string[]

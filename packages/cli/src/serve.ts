@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { constants } from 'node:os'
-import { type Caller, createLlm, type Llm, type Logger } from '@modelmount/core'
+import { type Caller, createLlm, type Llm, type LlmOptions, type Logger } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { addressKey } from '@modelmount/core/limits'
 import { activityRoutes } from '@modelmount/core/operations'
@@ -25,7 +25,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const files = await readFiles(options)
   const llmOptions = toLlmOptions(options, files)
   const logger = llmOptions.accessLog ? accessLogger : quietLogger
-  const llm = await createLlm({ logger, ...llmOptions }).catch((error) =>
+  const engines = { ...llmOptions.engines, ...(await upstreamsOf(options)) }
+  const llm = await createLlm({ logger, ...llmOptions, engines }).catch((error) =>
     nameFlags(error, options.config, isFromFile(files, options)),
   )
   const open = isOpen(options, files)
@@ -65,6 +66,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
   closeAtSignals(servers, llm, drain * 1_000)
   await warnWithoutModels(llm, models)
+}
+
+/** Loaded on use, because most servers have no upstream. */
+async function upstreamsOf({ upstream }: ServeOptions): Promise<LlmOptions['engines']> {
+  if (!upstream) return undefined
+  const { openUpstreams } = await import('./upstreams.ts')
+  return openUpstreams(upstream, process.env)
 }
 
 /** Loaded on use, because few servers have metrics. */

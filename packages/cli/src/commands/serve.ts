@@ -102,6 +102,11 @@ export const serve = new Command('serve')
   )
   .option('--flash-attention', 'use flash attention (default: $OLLAMA_FLASH_ATTENTION, else where supported)')
   .option('--no-flash-attention', 'do not use flash attention')
+  .option(
+    '--upstream <name=url>',
+    "further models NAME/… of another server: gpu=http://10.0.0.7:8000, with ollama+http:// or anthropic+https:// for other APIs than OpenAI's; repeatable",
+    another,
+  )
   .option('--pass-env <name>', 'environment variable for model processes; repeatable', another)
   .option(
     '--registry <host>',
