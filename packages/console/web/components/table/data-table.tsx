@@ -60,39 +60,41 @@ export function DataTable<Row extends object>({ label, columns, rows, rowId, isS
     return column?.isHeaderHidden ? undefined : column?.header
   }
   return (
-    <table class={isStale ? 'table stale' : 'table'} role="table" aria-label={label} aria-busy={isStale}>
-      <thead role="rowgroup">
-        {table.getHeaderGroups().map((group) => (
-          <tr key={group.id} role="row">
-            {group.headers.map(({ id, column }) => (
-              <th
-                key={id}
-                role="columnheader"
-                scope="col"
-                class={classOf(column.id)}
-                aria-sort={ariaSort(column.getIsSorted())}
-              >
-                <HeaderContent
-                  column={byId.get(column.id) as Column<Row>}
-                  onSort={column.getCanSort() ? () => column.toggleSorting() : undefined}
-                />
-              </th>
-            ))}
-          </tr>
-        ))}
-      </thead>
-      <tbody role="rowgroup">
-        {table.getRowModel().rows.map((row) => (
-          <tr key={row.id} role="row">
-            {row.getAllCells().map(({ id, column }) => (
-              <td key={id} role="cell" class={classOf(column.id)} data-label={labelOf(column.id)}>
-                <div class="cell">{byId.get(column.id)?.cell(row.original)}</div>
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <div class="table-box">
+      <table class={isStale ? 'table stale' : 'table'} role="table" aria-label={label} aria-busy={isStale}>
+        <thead role="rowgroup">
+          {table.getHeaderGroups().map((group) => (
+            <tr key={group.id} role="row">
+              {group.headers.map(({ id, column }) => (
+                <th
+                  key={id}
+                  role="columnheader"
+                  scope="col"
+                  class={classOf(column.id)}
+                  aria-sort={ariaSort(column.getIsSorted())}
+                >
+                  <HeaderContent
+                    column={byId.get(column.id) as Column<Row>}
+                    onSort={column.getCanSort() ? () => column.toggleSorting() : undefined}
+                  />
+                </th>
+              ))}
+            </tr>
+          ))}
+        </thead>
+        <tbody role="rowgroup">
+          {table.getRowModel().rows.map((row) => (
+            <tr key={row.id} role="row">
+              {row.getAllCells().map(({ id, column }) => (
+                <td key={id} role="cell" class={classOf(column.id)} data-label={labelOf(column.id)}>
+                  <div class="cell">{byId.get(column.id)?.cell(row.original)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
 }
 

@@ -2,12 +2,17 @@
 import { useSession } from '../../api/session.ts'
 import type { ApiKey } from '../../api/types.ts'
 import { useModelNames } from '../../llm/models.ts'
+import { unpricedAmong } from '../../prices/prices.ts'
+import { usePrices } from '../../prices/use-prices.ts'
 import { linkToCode } from '../models/links.ts'
 
-export function FirstUse({ of: { models, scopes } }: { readonly of: ApiKey }) {
+export function FirstUse({ of: { models, scopes, spendingLimit } }: { readonly of: ApiKey }) {
   const { apiUrl, scopes: ownScopes } = useSession()
   const names = useModelNames()
-  const model = models?.[0] ?? names[0]
+  const prices = usePrices()
+  const usable = models ?? names
+  const unpriced = spendingLimit && prices ? unpricedAmong(prices, usable) : []
+  const model = usable.find((name) => !unpriced.includes(name)) ?? usable[0]
   const canCall = scopes.includes('inference')
   return (
     <div class="stack">

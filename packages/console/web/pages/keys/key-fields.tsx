@@ -13,7 +13,10 @@ import { Card } from '../../components/page.tsx'
 import { LimitFields } from '../../limits/limit-fields.tsx'
 import { tiersQuery } from '../../limits/tiers.ts'
 import { useModelNames } from '../../llm/models.ts'
-import type { Expiry, FieldErrors, KeyForm } from './key-form.ts'
+import { PriceWarning } from '../../prices/price-warning.tsx'
+import { unpricedAmong } from '../../prices/prices.ts'
+import { usePrices } from '../../prices/use-prices.ts'
+import { type Expiry, type FieldErrors, type KeyForm, namesOf } from './key-form.ts'
 
 export interface KeyFieldsProps {
   readonly form: KeyForm
@@ -38,6 +41,7 @@ export const keyParams = [
 ]
 
 export function KeyFields({ form, onChange, errors, error }: KeyFieldsProps) {
+  const prices = usePrices()
   const errorOf = (param: string): string | undefined => errors[param] ?? fieldError(error, param)
   const set =
     <Name extends keyof KeyForm>(name: Name) =>
@@ -69,6 +73,9 @@ export function KeyFields({ form, onChange, errors, error }: KeyFieldsProps) {
         <div class="form">
           <h2>Spending and limits</h2>
           <SpendingFields form={form} onChange={onChange} error={errorOf('spendingLimit')} />
+          {form.spendingUsd.trim() !== '' && prices && (
+            <PriceWarning models={unpricedAmong(prices, namesOf(form.models))} />
+          )}
           <TierField value={form.tier} onChange={set('tier')} error={errorOf('tier')} />
           <FieldGroup legend="Limits" hint="They take precedence over those of the tier.">
             <LimitFields

@@ -99,14 +99,17 @@ export function toChanges(form: KeyForm, key: ApiKey): KeyChanges {
   return { ...Object.fromEntries(changed.filter(([name]) => name !== 'expiresAt')), expiresIn: form.expiry }
 }
 
+/** The names of a field with one name a line. */
+export const namesOf = (text: string): readonly string[] => text.split(/\s+/).filter((name) => name !== '')
+
 function readForm(form: KeyForm) {
-  const models = form.models.split(/\s+/).filter((name) => name !== '')
+  const models = namesOf(form.models)
   const usd = form.spendingUsd.trim().replace('$', '')
   return {
     name: form.name.trim(),
     scopes: form.scopes,
     tenant: form.tenant.trim() || undefined,
-    models: models.length > 0 ? models : undefined,
+    models: models.length > 0 ? [...models] : undefined,
     tier: form.tier || undefined,
     limits: parseLimitTexts(form.limits).limits,
     spendingLimit: usd === '' ? undefined : { usd, period: form.spendingPeriod },

@@ -20,6 +20,8 @@ import {
   shownQuery,
   useIsBuiltIn,
 } from '../../llm/models.ts'
+import { describePrice, priceOf } from '../../prices/prices.ts'
+import { usePrices } from '../../prices/use-prices.ts'
 import { linkToChat, linkToCreate } from './links.ts'
 import { placeOf } from './loaded-models.tsx'
 import { ModelActions } from './model-actions.tsx'
@@ -98,6 +100,8 @@ function ModelFacts({ name, shown }: { readonly name: string; readonly shown: Sh
   const listed = findModel(useQuery(modelsQuery).data, name)
   const loaded = findModel(useQuery(loadedQuery).data, name)
   const isBuiltIn = useIsBuiltIn()(name)
+  const prices = usePrices()
+  const price = prices && priceOf(prices, name)
   const { details, capabilities, model_info: info } = shown
   const context = listed?.details.context_length ?? info[`${details.family}.context_length`]
   const license = info['general.license']
@@ -116,6 +120,7 @@ function ModelFacts({ name, shown }: { readonly name: string; readonly shown: Sh
         </span>
       </Fact>
       <Fact name="In memory">{loaded ? `${formatBytes(loaded.size)}, ${placeOf(loaded)}` : 'No'}</Fact>
+      {prices && <Fact name="Price of a million tokens">{price ? describePrice(price) : 'No price'}</Fact>}
       {isBuiltIn && (
         <Fact name="Origin">
           <Badge>built in</Badge> (package <code>@modelmount/tiny-model</code>)

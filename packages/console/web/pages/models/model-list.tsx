@@ -13,6 +13,9 @@ import { Badge } from '../../components/text/badge.tsx'
 import { useFilter } from '../../components/use-filter.ts'
 import { formatBytes, formatCount } from '../../format/numbers.ts'
 import { canChat, type Model, modelsQuery, useIsBuiltIn } from '../../llm/models.ts'
+import { PriceWarning } from '../../prices/price-warning.tsx'
+import { describePrice, formatPrice, type PriceReport, priceOf } from '../../prices/prices.ts'
+import { usePrices } from '../../prices/use-prices.ts'
 import { Downloads } from './downloads.tsx'
 import { linkTo, linkToChat } from './links.ts'
 import { LoadedModels } from './loaded-models.tsx'
@@ -66,10 +69,11 @@ function AllModels({
 }) {
   const [canChange, canAsk] = [useCan('models'), useCan('inference')]
   const isBuiltIn = useIsBuiltIn()
+  const prices = usePrices()
   const columns = useMemo(() => {
-    const all = [nameColumn(isBuiltIn), ...facts]
+    const all = [nameColumn(isBuiltIn), ...facts, ...(prices ? [priceColumn(prices)] : [])]
     return canChange || canAsk ? [...all, actionsColumn(canAsk, canChange, isBuiltIn)] : all
-  }, [canChange, canAsk, isBuiltIn])
+  }, [canChange, canAsk, isBuiltIn, prices])
   return models.length === 0 ? (
     <EmptyState title="No models yet" icon="models" actions={actions}>
       <p>
@@ -80,7 +84,10 @@ function AllModels({
       </p>
     </EmptyState>
   ) : (
-    <DataTable label="Models on disk" columns={columns} rows={models} rowId={({ name }) => name} />
+    <>
+      <DataTable label="Models on disk" columns={columns} rows={models} rowId={({ name }) => name} />
+      {prices && <PriceWarning models={prices.unpricedModels} />}
+    </>
   )
 }
 
@@ -120,13 +127,8 @@ const facts: readonly Column<Model>[] = [
   {
     id: 'parameters',
     header: 'Parameters',
-    align: 'end',
-    cell: ({ details }) => details.parameter_size || <span class="muted">–</span>,
-  },
-  {
-    id: 'quantization',
-    header: 'Quantization',
-    cell: ({ details }) => details.quantization_level || <span class="muted">–</span>,
+    cell: ({ details: { parameter_size: parameters, quantization_level: quantization } }) =>
+      [parameters, quantization].filter(Boolean).join(', ') || <span class="muted">–</span>,
   },
   {
     id: 'context',
@@ -151,6 +153,21 @@ const facts: readonly Column<Model>[] = [
       ),
   },
 ]
+
+const priceColumn = (prices: PriceReport): Column<Model> => ({
+  id: 'price',
+  header: 'Price per million',
+  cell: ({ name }) => {
+    const price = priceOf(prices, name)
+    return price ? (
+      <span class="number" title={`Of a million tokens: ${describePrice(price)}`}>
+        {formatPrice(price)}
+      </span>
+    ) : (
+      <span class="muted">No price</span>
+    )
+  },
+})
 
 const actionsColumn = (canAsk: boolean, canChange: boolean, isBuiltIn: IsBuiltIn): Column<Model> => ({
   id: 'actions',

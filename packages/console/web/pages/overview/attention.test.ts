@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ApiKey } from '../../api/types.ts'
-import { errorsOf, expiryOf, requestsOf, spendingOf, unpricedOf } from './attention.ts'
+import { errorsOf, expiryOf, missingPricesOf, requestsOf, spendingOf, unpricedOf } from './attention.ts'
 
 const now = new Date('2026-03-01T12:00:00Z')
 const key = (more: Partial<ApiKey>): ApiKey =>
@@ -52,4 +52,12 @@ test.each([
 test('Nothing needs attention without requests, and with prices', () => {
   expect(requestsOf(0, false)).toEqual([])
   expect(unpricedOf([{ group: 'tiny', unpricedCalls: 0 }])).toEqual([])
+})
+
+test('Models without a price need attention in an app that uses prices', () => {
+  expect(missingPricesOf(['tiny:latest'], false)).toEqual([])
+  expect(missingPricesOf([], true)).toEqual([])
+  expect(texts(missingPricesOf(['a', 'b'], true))).toEqual([
+    'Keys with a spending limit cannot use models without a price: a and b.',
+  ])
 })

@@ -2,6 +2,7 @@
 import type { ApiKey } from '../../api/types.ts'
 import { formatUsd, fraction } from '../../format/money.ts'
 import { formatCount, formatPercent } from '../../format/numbers.ts'
+import { listNames } from '../../prices/prices.ts'
 import type { TrafficGroup } from './traffic-sums.ts'
 
 export interface AttentionItem {
@@ -96,6 +97,20 @@ export const batchesOf = (count: number, hasMore: boolean): readonly AttentionIt
           text: `${countOf(count, hasMore, 'batch', 'batches')} failed: the file with the requests was invalid.`,
           href: '/batches?status=failed',
           action: 'Show failed batches',
+        },
+      ]
+
+/** @param hasPrices whether the app uses prices, or spending limits that need them */
+export const missingPricesOf = (models: readonly string[], hasPrices: boolean): readonly AttentionItem[] =>
+  models.length === 0 || !hasPrices
+    ? []
+    : [
+        {
+          id: 'missing prices',
+          tone: 'warning',
+          text: `Keys with a spending limit cannot use models without a price: ${listNames(models)}.`,
+          href: '/models',
+          action: 'Show models',
         },
       ]
 

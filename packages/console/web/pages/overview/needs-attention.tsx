@@ -6,12 +6,14 @@ import type { ApiKey } from '../../api/types.ts'
 import { Icon } from '../../components/icon.tsx'
 import { Section } from '../../components/page.tsx'
 import { usePendingRequests } from '../../limits/pending-requests.ts'
-import { keyQuery } from '../keys/queries.ts'
+import { usePrices } from '../../prices/use-prices.ts'
+import { keyQuery, keysKey } from '../keys/queries.ts'
 import {
   type AttentionItem,
   batchesOf,
   errorsOf,
   expiryOf,
+  missingPricesOf,
   requestsOf,
   spendingOf,
   unpricedOf,
@@ -52,6 +54,8 @@ function useAttention(range: Range): readonly AttentionItem[] | undefined {
   const models = useTraffic(range, all, 'model')
   const keys = useBusyKeys(range)
   const requests = usePendingRequests()
+  const prices = usePrices()
+  const newest = useNewestKeys()
   const batches = useQuery({
     queryKey: ['batches', 'failed'],
     queryFn: ({ signal }) =>
@@ -75,8 +79,22 @@ function useAttention(range: Range): readonly AttentionItem[] | undefined {
     ...expiryOf(keys, new Date()),
     ...requestsOf(requests.count, requests.hasMore),
     ...unpricedOf(usage?.data ?? []),
+    ...missingPricesOf(
+      prices?.unpricedModels ?? [],
+      (prices?.data.length ?? 0) > 0 ||
+        [...keys, ...(newest ?? [])].some(({ spendingLimit }) => spendingLimit),
+    ),
   ].sort((a, b) => Number(a.tone === 'warning') - Number(b.tone === 'warning'))
 }
+
+/** The newest keys may not have called yet. */
+const useNewestKeys = (): readonly ApiKey[] | undefined =>
+  useQuery({
+    queryKey: [...keysKey, 'newest'],
+    queryFn: ({ signal }) =>
+      read(admin.GET('/keys', { params: { query: { status: 'active', limit: 50 } }, signal })),
+    ...polling,
+  }).data?.data
 
 function useBusyKeys(range: Range): readonly ApiKey[] {
   const traffic = useTraffic(range, all, 'key').data
