@@ -1,26 +1,20 @@
 /** Prices of models. */
 import type { ResponseOf } from '../api/types.ts'
 import { formatUsd } from '../format/money.ts'
+import { includesModel, isSameModel } from '../llm/model-names.ts'
 
 export type PriceReport = ResponseOf<'listPrices'>
 export type Price = PriceReport['data'][number]
 
 /** Returns undefined for a model without a price. */
 export const priceOf = ({ data }: PriceReport, model: string): Price | undefined =>
-  data.find((price) => isSame(price.model, model)) ?? data.find((price) => price.model === '*')
+  data.find((price) => isSameModel(price.model, model)) ?? data.find((price) => price.model === '*')
 
-/** The models without a price among those that a key may use. @param models empty for all models */
+/** The models without a price among those that a key may use. @param models of the key. Empty for all models */
 export const unpricedAmong = (
   { unpricedModels }: PriceReport,
   models: readonly string[],
-): readonly string[] =>
-  models.length === 0
-    ? unpricedModels
-    : unpricedModels.filter((name) => models.some((other) => isSame(name, other)))
-
-/** The tag `latest` may be missing. */
-const isSame = (one: string, other: string): boolean => withoutLatest(one) === withoutLatest(other)
-const withoutLatest = (name: string): string => name.replace(/:latest$/, '')
+): readonly string[] => unpricedModels.filter((name) => includesModel(models, name))
 
 /** Input and output of a million tokens, such as `$1.00 in, $2.00 out`. */
 export const formatPrice = ({ inputPerMillionUsd, outputPerMillionUsd }: Price): string =>

@@ -1,8 +1,8 @@
 /** What the holder of a key needs for the first call. */
 import { useSession } from '../../api/session.ts'
 import type { ApiKey } from '../../api/types.ts'
+import { includesModel } from '../../llm/model-names.ts'
 import { useModelNames } from '../../llm/models.ts'
-import { unpricedAmong } from '../../prices/prices.ts'
 import { usePrices } from '../../prices/use-prices.ts'
 import { linkToCode } from '../models/links.ts'
 
@@ -10,8 +10,8 @@ export function FirstUse({ of: { models, scopes, spendingLimit } }: { readonly o
   const { apiUrl, scopes: ownScopes } = useSession()
   const names = useModelNames()
   const prices = usePrices()
-  const usable = models ?? names
-  const unpriced = spendingLimit && prices ? unpricedAmong(prices, usable) : []
+  const usable = names.filter((name) => includesModel(models ?? [], name))
+  const unpriced = spendingLimit && prices ? prices.unpricedModels : []
   const model = usable.find((name) => !unpriced.includes(name)) ?? usable[0]
   const canCall = scopes.includes('inference')
   return (

@@ -165,7 +165,7 @@ function ModelsField(props: TextProps) {
     <TextAreaField
       {...props}
       label="Models"
-      hint={`One name a line. Empty: all models.${example}`}
+      hint={`One name a line. * stands for any characters. Empty: all models.${example}`}
       rows={2}
       spellcheck={false}
     />
