@@ -3,44 +3,27 @@
  * spending limit, use it with the `openai` package, watch its call, see the bill, ask for a higher limit, approve it,
  * rotate and revoke.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import OpenAI from 'openai'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { launchChromium } from '../../support/chromium.ts'
 import { emptyFolder } from '../../support/empty-folder.ts'
+import { type ServedConsole, serveConsole } from '../../support/served-console.ts'
 
-const command = fileURLToPath(new URL('../../../packages/cli/bin/modelmount.js', import.meta.url))
-const tiny = createRequire(import.meta.url).resolve('@modelmount/tiny-model/tiny-chat.gguf')
-
-let server: ChildProcess
+let server: ServedConsole
 let browser: Browser
-/** As the command has printed it. */
-let link = ''
 beforeAll(async () => {
   const data = emptyFolder()
   const prices = join(data, 'prices.json')
   writeFileSync(prices, JSON.stringify({ '*': { inputPerMillionUsd: 100, outputPerMillionUsd: 500 } }))
-  const flags = ['--console', '--auth', 'keys', '--port', '0', '--data', data, '--prices', prices]
-  server = spawn(process.execPath, [command, 'serve', '--model', tiny, ...flags], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  for await (const line of createInterface({ input: server.stdout as NodeJS.ReadableStream })) {
-    ;[, link = ''] = /^Console: (\S+)/.exec(line) ?? []
-    if (link) break
-  }
+  server = await serveConsole(data, ['--prices', prices])
   browser = await launchChromium()
 })
 afterAll(async () => {
   await browser.close()
-  const ended = new Promise((resolve) => server.once('exit', resolve))
-  server.kill()
-  await ended
+  await server.close()
 })
 
 const openPage = async (url: string): Promise<Page> => {
@@ -52,7 +35,7 @@ const openPage = async (url: string): Promise<Page> => {
 const goTo = (page: Page, name: string) => page.getByRole('navigation').getByRole('link', { name }).click()
 
 test('a team starts, uses and limits its first key', { timeout: 120_000 }, async () => {
-  const operator = await openPage(link)
+  const operator = await openPage(server.link)
   await operator.getByRole('heading', { name: 'Overview' }).waitFor()
   expect(operator.url()).not.toContain('token')
 
@@ -66,7 +49,7 @@ test('a team starts, uses and limits its first key', { timeout: 120_000 }, async
   const secret = (await created.locator('code').first().textContent()) ?? ''
   await created.getByRole('button', { name: 'Done' }).click()
 
-  const base = new URL(link).origin
+  const base = server.url
   const client = new OpenAI({ baseURL: `${base}/v1`, apiKey: secret, maxRetries: 0 })
   await goTo(operator, 'Live calls')
   await operator.getByText('No calls run now').waitFor()
