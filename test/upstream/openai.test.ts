@@ -84,6 +84,13 @@ test('a text without a template continues as in the other app', async () => {
   expect(await read(llm)).toBe(await read(replica))
 })
 
+test('the tokens of a chat are counted as its answer counts them', async () => {
+  const input = { kind: 'chat', messages: [userMessage(question)] } as const
+  const { usage } = await llm.chat(question, { ...greedy, model: 'tiny:latest' })
+
+  expect(await llm.countTokens({ model: 'tiny:latest', input })).toBe(usage.inputTokens)
+})
+
 test('log probabilities are those of the other app', async () => {
   const ask = (app: Llm) =>
     app.generate({

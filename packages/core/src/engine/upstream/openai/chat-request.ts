@@ -4,7 +4,7 @@ import type { ChatInput, GenerateRequest, Message, ToolChoice } from '../../requ
 import { callableTools, isContinuable } from '../../request-input.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
 import { toOpenAiMessages } from './messages.ts'
-import { toCommonFields } from './sampling-fields.ts'
+import { limitOf, toCommonFields } from './sampling-fields.ts'
 import type { ServerFeatures } from './server-kind.ts'
 
 /** @param tenant the server's cache is not shared with other tenants, if the server can separate them */
@@ -15,6 +15,7 @@ export function toChatRequest(
   tenant: string | undefined,
 ): object {
   const { logprobs, reasoning } = request
+  const limit = limitOf(request)
   const { templateOptions, template } = input
   if (template !== undefined) throw unsupportedByUpstream('another template', 'template')
   const variables = {
@@ -23,6 +24,7 @@ export function toChatRequest(
   }
   return {
     ...toCommonFields(request, features),
+    ...(limit !== undefined && { [features.maxTokensField]: limit }),
     messages: toOpenAiMessages(input.messages),
     ...toTools(input),
     ...toPromptEnd(input.promptEnd, input.messages, features),

@@ -1,7 +1,7 @@
 /** Translates a request to `POST /v1/completions`. */
 import type { GenerateRequest, InfillInput, TextInput } from '../../request.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
-import { toCommonFields } from './sampling-fields.ts'
+import { limitOf, toCommonFields } from './sampling-fields.ts'
 import type { ServerFeatures } from './server-kind.ts'
 
 export function toCompletionRequest(
@@ -12,6 +12,7 @@ export function toCompletionRequest(
   const { logprobs } = request
   return {
     ...toCommonFields(request, features),
+    max_tokens: limitOf(request) ?? features.unlimited,
     ...(input.kind === 'infill' ? toInfill(input, features) : { prompt: toPrompt(input.prompt) }),
     ...(logprobs !== undefined && { logprobs }),
   }

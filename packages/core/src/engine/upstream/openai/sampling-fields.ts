@@ -17,19 +17,16 @@ export function toCommonFields(request: GenerateRequest, features: ServerFeature
       ...(features.hasContinuousUsage && { continuous_usage_stats: true }),
     },
     ...(stop?.length && { stop }),
-    ...toLimit(request, features),
     ...toSampling(sampling, features),
     ...(format && toFormat(format, features)),
   }
 }
 
-function toLimit(
-  { maxTokens, defaultMaxTokens }: GenerateRequest,
-  { maxTokensField }: ServerFeatures,
-): object {
+/** Returns undefined without a limit. */
+export function limitOf({ maxTokens, defaultMaxTokens }: GenerateRequest): number | undefined {
   const limit = maxTokens ?? defaultMaxTokens
   if (limit === 0) throw unsupportedByUpstream('answers without output', 'maxTokens')
-  return limit === undefined || limit === unlimited ? {} : { [maxTokensField]: limit }
+  return limit === unlimited ? undefined : limit
 }
 
 function toSampling(sampling: Sampling, features: ServerFeatures): object {

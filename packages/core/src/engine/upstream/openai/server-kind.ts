@@ -6,8 +6,13 @@ export interface ServerFeatures {
   readonly sampling: Readonly<Partial<Record<SamplingExtension, string>>>
   /** Fields of output constraints that OpenAI does not have. */
   readonly constraints: 'grammar' | 'structured_outputs' | undefined
-  /** `messages`: `/tokenize` takes a chat. `template`: `/apply-template` renders it first. */
-  readonly tokenizer: 'messages' | 'template' | undefined
+  /**
+   * `messages`: `/tokenize` takes a chat. `template`: `/apply-template` renders it first. `count`: there is only a route
+   * that counts.
+   */
+  readonly tokenizer: 'messages' | 'template' | 'count' | undefined
+  /** Value of `max_tokens` of a completion without a limit. OpenAI has none, and takes 16 tokens. */
+  readonly unlimited: -1 | null
   /** Whether a chat can end with an open message of the assistant, and has options for its template. */
   readonly hasTemplateFields: boolean
   /** Whether `/v1/completions` takes a `suffix`. */
@@ -38,7 +43,7 @@ const none: ServerFeatures = {
     hasTemplateFields: false,
     hasSuffix: false,
   },
-  ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens' },
+  ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens', unlimited: null },
 }
 const llamaSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
@@ -57,15 +62,16 @@ export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
   'llama-server': {
     ...{ ...none, sampling: llamaSampling, constraints: 'grammar', tokenizer: 'template' },
-    hasTemplateFields: true,
+    ...{ hasTemplateFields: true, unlimited: -1 },
   },
   modelmount: {
     ...{
       ...none,
       sampling: { ...llamaSampling, minTokens: 'min_tokens' },
       constraints: 'structured_outputs',
+      tokenizer: 'count',
     },
-    ...{ hasTemplateFields: true, hasSuffix: true },
+    ...{ hasTemplateFields: true, hasSuffix: true, unlimited: -1 },
   },
   openai: { ...none, maxTokensField: 'max_completion_tokens' },
   other: none,

@@ -6,8 +6,12 @@ import { callableTools, isRaw, toTemplateMessages } from '../../request-input.ts
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
+import { toCount } from './answer-chunks.ts'
 import { toOpenAiMessages } from './messages.ts'
 import type { ServerFeatures } from './server-kind.ts'
+
+/** llama-server has it, too. */
+const countPath = '/v1/chat/completions/input_tokens'
 
 type TokenizerCall = Pick<EngineCall, 'signal'>
 
@@ -20,8 +24,14 @@ export class OpenAiTokenizer {
     this.#kind = kind
   }
 
-  async count(request: GenerateRequest, { signal }: TokenizerCall): Promise<number> {
+  /** Resolves to undefined for a prompt that the server cannot count. */
+  async count(request: GenerateRequest, { signal }: TokenizerCall): Promise<number | undefined> {
     const { model, input } = request
+    if (this.#kind === 'count') {
+      if (isRaw(input)) return undefined
+      const body = await this.#post(countPath, { model, ...toChat(input) }, model, signal)
+      return isRecord(body) ? toCount(body.input_tokens) : undefined
+    }
     if (isRaw(input) || this.#kind === 'template') {
       const text = isRaw(input) ? rawTextOf(input) : await this.render(request, { signal })
       return (await this.tokenize({ model, text, addSpecial: true }, { signal })).length
@@ -42,6 +52,7 @@ export class OpenAiTokenizer {
     { model, text, addSpecial = false, parseSpecial = true }: TokenizeRequest,
     { signal }: TokenizerCall,
   ): Promise<readonly number[]> {
+    this.#expectTokenizer()
     const json =
       this.#kind === 'messages'
         ? { model, prompt: text, add_special_tokens: addSpecial }
@@ -50,11 +61,16 @@ export class OpenAiTokenizer {
   }
 
   async detokenize({ model, tokens }: DetokenizeRequest, { signal }: TokenizerCall): Promise<string> {
+    this.#expectTokenizer()
     const json = this.#kind === 'messages' ? { model, tokens } : { tokens }
     const body = await this.#post('/detokenize', json, model, signal)
     const text = isRecord(body) ? (body.prompt ?? body.content) : undefined
     if (typeof text !== 'string') throw invalidResponse('it has no text')
     return text
+  }
+
+  #expectTokenizer(): void {
+    if (this.#kind === 'count') throw unsupportedByUpstream('a tokenizer', 'model')
   }
 
   #post(path: string, json: object, model: string, signal: AbortSignal): Promise<unknown> {
