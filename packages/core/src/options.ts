@@ -77,7 +77,8 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    * Other names for models, by name or pattern, for agents and SDKs that ask for hosted models:
    * `{ 'claude-*': 'qwen3:8b', 'gpt-5': 'llama3.3' }`. An alias without `*` comes before all patterns, then the pattern
    * with the most characters besides `*`, then the later one. A model with exactly the requested name comes before all
-   * aliases. A target is the name of a model, and never an alias.
+   * aliases. A target is the name of a model, and never an alias. A list has fallbacks, or weights:
+   * `{ best: ['gpu/qwen3:32b', 'qwen3:8b'] }`. The next model is used if the one before fails before its first event.
    *
    * @default none
    */

@@ -151,6 +151,7 @@ export class CallRun {
     this.#generating.delete(part)
     if (this.#failure) return
     this.#failure = { cause }
+    if (!this.#usage) this.call.markFailed(cause)
     const others = [...this.#generating.values()]
     this.#generating.clear()
     for (const fail of others) fail(cause)
@@ -228,6 +229,7 @@ export class CallRun {
   }
 
   #finish(status: CallStatus, cause?: unknown): Promise<void> {
+    if (!this.#end && status === 'failed' && !this.#usage) this.call.markFailed(cause)
     this.#end ??= this.#runAfter(status, cause)
     return this.#end
   }

@@ -77,6 +77,11 @@ export interface CallSettings extends UnaryCallOptions {
   readonly answersPerPrompt?: number | undefined
   /** Finds a model by its name or alias. */
   readonly resolveModel?: ((name: string) => Promise<ResolvedModel>) | undefined
+  /**
+   * Whether another call takes the place of this one, which has failed with this error before its first event. The failed
+   * call then counts towards no limit, and has no row in the ledger. @default never
+   */
+  readonly isReplaced?: ((cause: unknown) => boolean) | undefined
   /** Called with the status of the limits when the limits step admits or rejects the call. */
   readonly onLimits?: ((limits: readonly LimitStatus[]) => void) | undefined
   /** The pattern of the route that received the call. Absent for calls of the app. */
@@ -112,6 +117,7 @@ export class Call {
   readonly resolveModel: CallSettings['resolveModel']
   readonly disconnect: CallSettings['disconnect']
   readonly #onLimits: CallSettings['onLimits']
+  readonly #isReplaced: CallSettings['isReplaced']
 
   /** Aborts when the client leaves, and when `end` is called. */
   readonly signal: AbortSignal
@@ -175,6 +181,8 @@ export class Call {
   endReason: LlmError | undefined
   /** Whether the call has begun to use the engine. From then on it counts as a request, even if it fails. */
   hasStarted = false
+  /** Whether another call takes the place of this one, which has failed. Set by `markFailed`. */
+  isReplaced = false
   /** Whether the call has ended. Later usage is not charged. */
   isOver = false
   /**
@@ -211,6 +219,7 @@ export class Call {
     this.resolveModel = settings.resolveModel
     this.disconnect = settings.disconnect
     this.#onLimits = settings.onLimits
+    this.#isReplaced = settings.isReplaced
   }
 
   get tenant(): string {
@@ -221,6 +230,12 @@ export class Call {
   end(reason: LlmError): void {
     this.endReason ??= reason
     this.#controller.abort()
+  }
+
+  /** Decides whether another call takes the place of this one. A call that was ended from outside is not replaced. */
+  markFailed(cause: unknown): void {
+    if (this.isReplaced || this.endReason || this.signal.aborted) return
+    this.isReplaced = this.#isReplaced?.(cause) ?? false
   }
 
   /** Stops listening to the signal of the client, which may outlive the call. */

@@ -9,7 +9,12 @@ import type { GenerateRequest, LoadOptions } from '../engine/request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../engine/tokens.ts'
 import { invalidRequest, type LimitStatus } from '../errors.ts'
 import { createModelFilter } from '../models/model-filter.ts'
-import { type ResolvedModel, resolveAllowed } from '../models/model-resolver.ts'
+import {
+  hasFallbackCode,
+  type ModelResolver,
+  type ResolvedModel,
+  resolveAllowed,
+} from '../models/model-resolver.ts'
 import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
 import type { BatchItemCall, CallOptions, CallSettings, ModelRequest } from './call.ts'
 import type { OnToolEnd } from './chat/tools.ts'
@@ -107,7 +112,7 @@ export interface ClientParts {
   readonly shutdown: Pick<Shutdown, 'admit'>
   readonly engine: Engine
   readonly models: StoreActions
-  readonly resolver: Resolver
+  readonly resolver: Resolver & Pick<ModelResolver, 'resolveTargets'>
   /** Returns the object of `createLlm()`, for the events of the diagnostics channels. */
   readonly llmOf: () => object
   /** Undefined if the app stores no responses. */
@@ -201,8 +206,8 @@ export class CallerClient implements RouteClient {
   ): Promise<WithLimitStatus<Embeddings>> {
     const { pipeline, engine } = this.#parts
     const requests = [await this.#withModel<EmbedRequest>(request)]
-    return pipeline.run(this.#toSettings('embed', requests, options), (request, call) =>
-      engine.embed(request, call),
+    return this.#tryModels(this.#toSettings('embed', requests, options), (settings) =>
+      pipeline.run(settings, (request, call) => engine.embed(request, call)),
     )
   }
 
@@ -212,8 +217,8 @@ export class CallerClient implements RouteClient {
   ): Promise<WithLimitStatus<Ranking>> {
     const { pipeline, engine } = this.#parts
     const requests = [await this.#withModel<RerankRequest>(request)]
-    return pipeline.run(this.#toSettings('rerank', requests, options), (request, call) =>
-      engine.rerank(request, call),
+    return this.#tryModels(this.#toSettings('rerank', requests, options), (settings) =>
+      pipeline.run(settings, (request, call) => engine.rerank(request, call)),
     )
   }
 
@@ -297,11 +302,10 @@ export class CallerClient implements RouteClient {
   ): Promise<Value> {
     const { pipeline, engine } = this.#parts
     const requests = [await this.#withModel<Request>(request)]
-    const { value } = await pipeline.run(
-      this.#toSettings(kind, requests, options),
-      async (request, call) => ({
+    const { value } = await this.#tryModels(this.#toSettings(kind, requests, options), (settings) =>
+      pipeline.run(settings, async (request, call) => ({
         value: await methodOf(engine).call(engine, request, call),
-      }),
+      })),
     )
     return value
   }
@@ -312,10 +316,47 @@ export class CallerClient implements RouteClient {
     isAdmitted: boolean | undefined,
   ): Promise<Generation> {
     const requests = [await this.#withModel<GenerateRequest>(request)]
-    return this.#parts.pipeline.generate(
-      { ...this.#toSettings('generate', requests, options), isAdmitted },
-      options.stream ?? false,
+    return this.#tryModels({ ...this.#toSettings('generate', requests, options), isAdmitted }, (settings) =>
+      this.#parts.pipeline.generate(settings, options.stream ?? false),
     )
+  }
+
+  /**
+   * Runs a call, and again with each fallback of its model until one answers. Each attempt is a call for interceptors and
+   * events, but limits and the ledger count only the last one.
+   */
+  async #tryModels<Settings extends CallSettings, Result>(
+    settings: Settings,
+    run: (settings: Settings) => Promise<Result>,
+  ): Promise<Result> {
+    const { resolver } = this.#parts
+    const requested = settings.requests[0]?.model
+    let targets: readonly string[] | undefined
+    for (;;) {
+      let fallbacks: readonly string[] = []
+      const attempt = { isPending: true, isReplaced: false }
+      const resolveModel = async (name: string): Promise<ResolvedModel> => {
+        // An interceptor that chooses another model chooses its fallbacks, too: none.
+        if (name !== requested) return this.#resolveModel(name)
+        const resolved = targets
+          ? await resolver.resolveTargets(name, targets)
+          : await this.#resolveModel(name)
+        fallbacks = resolved.fallbacks?.filter(this.#isAllowed) ?? []
+        return resolved
+      }
+      const isReplaced = (cause: unknown): boolean => {
+        attempt.isReplaced = attempt.isPending && fallbacks.length > 0 && hasFallbackCode(cause)
+        return attempt.isReplaced
+      }
+      try {
+        return await run({ ...settings, resolveModel, isReplaced })
+      } catch (cause) {
+        if (!attempt.isReplaced) throw cause
+        targets = fallbacks
+      } finally {
+        attempt.isPending = false
+      }
+    }
   }
 
   readonly #onToolEnd: OnToolEnd = ({ definition: { name, description } }, toolCallId, durationMs, error) =>

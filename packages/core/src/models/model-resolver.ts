@@ -1,5 +1,5 @@
 /** Finds the model that a client asks for, by its name or by an alias. */
-import { LlmError, modelNotFound } from '../errors.ts'
+import { LlmError, type LlmErrorCode, modelNotFound } from '../errors.ts'
 import type { Model } from './model.ts'
 import type { Alias, ModelAliases } from './model-aliases.ts'
 import { modelNotAllowed } from './model-filter.ts'
@@ -11,6 +11,8 @@ export interface ResolvedModel {
   readonly model: Model | undefined
   /** The requested name, if it is an alias of the model, the id of a snapshot, or another name of an engine's model. */
   readonly alias?: string
+  /** Names of the models that a call uses if this one fails before its first event, in this order. */
+  readonly fallbacks?: readonly string[]
 }
 
 /** An alias whose model exists. */
@@ -44,11 +46,25 @@ export class ModelResolver {
     const { find, findInEngines = async () => undefined } = this.#finders
     const model = await tryFind(find, name)
     if (model) return { name: model.name, model, ...(isOtherName(name, model) && { alias: name }) }
-    const target = this.#aliases.targetOf(name)
-    const targetModel = target === undefined ? undefined : await tryFind(find, target)
-    if (target !== undefined) return { name: targetModel?.name ?? target, model: targetModel, alias: name }
+    const targets = this.#aliases.targetsOf(name)
+    if (targets) return this.resolveTargets(name, targets)
     const other = await findInEngines(name)
     return other ? { name: other.name, model: other, alias: name } : { name, model: undefined }
+  }
+
+  /** Finds the first model that exists. The others after it are its fallbacks. */
+  async resolveTargets(alias: string, targets: readonly string[]): Promise<ResolvedModel> {
+    for (const [index, target] of targets.entries()) {
+      const isOnly = targets.length === 1
+      const model = await tryFind(this.#finders.find, target).catch((cause: unknown) => {
+        if (isOnly || !hasFallbackCode(cause)) throw cause
+        return undefined
+      })
+      if (model) return { name: model.name, model, alias, fallbacks: targets.slice(index + 1) }
+    }
+    // A custom engine may know models that the store does not know.
+    const [name = alias, ...fallbacks] = targets
+    return { name, model: undefined, alias, fallbacks }
   }
 
   /** Aliases without `*` whose models exist. An alias with the name of a model is left out. */
@@ -60,6 +76,12 @@ export class ModelResolver {
     return (await Promise.all(this.#aliases.list().map(resolve))).flat()
   }
 }
+
+const fallbackCodes: readonly LlmErrorCode[] = ['not_found', 'overloaded', 'unavailable', 'upstream']
+
+/** Whether another model may answer a call that has failed with this error. */
+export const hasFallbackCode = (cause: unknown): boolean =>
+  LlmError.is(cause) && fallbackCodes.includes(cause.code)
 
 /** Whether only the full name of the model decides about prices, limits and permissions. */
 const isOtherName = (name: string, { name: fullName, engine, snapshot }: Model): boolean =>

@@ -82,8 +82,8 @@ export class CreditLeases {
     return this.#leases.release(id)
   }
 
-  async remove({ query }: Queries, id: string): Promise<void> {
-    await query('DELETE FROM modelmount_funds WHERE id = ?', [id])
+  async remove(queries: Queries, id: string): Promise<void> {
+    await queries.query('DELETE FROM modelmount_funds WHERE id = ?', [id])
   }
 
   /** Inserts expired leases of this process again. Call it before other leases of the caller are used. */

@@ -56,6 +56,7 @@ export class CreditStep implements CallStep {
     const credit = await call.credit?.catch(() => undefined)
     if (!credit) return
     const outcome = { usage, status, durationMs }
+    if (call.isReplaced) return credit.defer(outcome)?.discard()
     if (!call.batchItem) return credit.settle(outcome)
     const charge = credit.defer(outcome)
     if (charge) call.batchItem.onCharge(charge)

@@ -139,12 +139,13 @@ export class LimitsStep implements CallStep {
   }
 
   async #settle(call: Call, usage: CallUsage | undefined): Promise<void> {
-    const { limitReservations, hasStarted } = call
+    const { limitReservations } = call
+    const isCounted = call.hasStarted && !call.isReplaced
     call.limitReservations = []
     const cost = { requests: 1, ...(usage ? tokenCountsOf(usage) : noTokens) }
     await Promise.all(
       limitReservations.map((reservation) =>
-        (hasStarted ? reservation.settle(cost) : reservation.release()).catch((cause) =>
+        (isCounted ? reservation.settle(cost) : reservation.release()).catch((cause) =>
           this.#options.onError(cause, call),
         ),
       ),
