@@ -134,8 +134,12 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
     const got = await call('GET', '/keys/{id}', key.id)
     expect(got.answer).toMatchObject({ id: key.id, name: 'made', tenant: 'team', limits: settings.limits })
     expect((await call('POST', '/keys/{id}', key.id, { models: null })).answer).not.toHaveProperty('models')
+    const inGrace = await call<{ key: object }>('POST', '/keys/{id}/rotate', key.id, { grace: '1h' })
+    expect(inGrace.answer.key).toHaveProperty('previousSecretExpiresAt')
+    expect((await call('POST', '/keys/{id}/expire-previous-secrets', key.id)).status).toBe(200)
     const rotated = await call<Made>('POST', '/keys/{id}/rotate', key.id, { grace: '0s' })
     expect(rotated.answer.secret).not.toBe(secret)
+    expect(rotated.answer.key).not.toHaveProperty('previousSecretExpiresAt')
 
     const limits = await call<{ data: object[] }>('GET', '/keys/{id}/limits', key.id)
     expect(limits.answer.data).toEqual([
@@ -143,7 +147,11 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
       { name: 'tokens', limit: 900, remaining: 900, resetMs: 0, windowMs: 86_400_000 },
     ])
 
-    const ask = { limits: { requestsPerMinute: 50 }, reason: 'More, please.' }
+    const ask = {
+      limits: { requestsPerMinute: 50 },
+      spendingLimit: { usd: 2, period: 'day' },
+      reason: 'More, please.',
+    }
     const first = await call<{ id: string }>('POST', '/limit-requests', '', ask, rotated.answer.secret)
     expect((await call<{ data: object[] }>('GET', '/limit-requests')).answer.data).toHaveLength(1)
     await call('POST', '/limit-requests/{id}/approve', first.answer.id)
@@ -288,7 +296,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
   })
 
   test('limit requests are listed by status', async () => {
-    const { secret } = await llm.keys.create({ name: 'eager' })
+    const { secret } = await llm.keys.create({ name: 'eager', limits: { concurrent: 1 } })
     const { id } = await llm.keys.requests.create(await llm.keys.authenticate(secret), {
       limits: { concurrent: 2 },
     })
@@ -304,7 +312,7 @@ describe.each(Object.keys(mounts))('the admin API in %s', (name) => {
 
   test('long lists have pages, and invalid pages are rejected', async () => {
     for (const name of ['ann', 'bob', 'cat', 'dan']) {
-      const { key, secret } = await llm.keys.create({ name })
+      const { key, secret } = await llm.keys.create({ name, limits: { concurrent: 1 } })
       await llm.keys.requests.create(await llm.keys.authenticate(secret), { limits: { concurrent: 2 } })
       const { signal } = new AbortController()
       const caller = { id: key.id, key: { id: key.id, name } }

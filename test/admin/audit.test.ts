@@ -76,7 +76,7 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
 
   test('has no entry for reads, rejected requests, and attempts of users that change nothing', async () => {
     const { llm, send, entries } = await open()
-    const { secret } = await llm.keys.create({ name: 'user' })
+    const { secret } = await llm.keys.create({ name: 'user', limits: { concurrent: 1 } })
     const ask = { limits: { concurrent: 5 } }
 
     const statuses = [

@@ -146,8 +146,80 @@ describe.each(databases())('on $name', ({ fresh }) => {
     expect((await llm.keys.get(key.id)).limits).toEqual({ requestsPerMinute: 50 })
   })
 
+  test('a key asks for more money, and can spend it after the approval', async () => {
+    const { key, secret } = await llm.keys.create({
+      name: 'poor',
+      limits: { requestsPerMinute: 100, concurrent: 2 },
+      spendingLimit: { usd: 1, period: 'day' },
+    })
+    const request = (body: object) => ask('/limit-requests', { key: secret, body })
+    const refusals = [
+      await request({ limits: { requestsPerMinute: 99 } }),
+      await request({ limits: { concurrent: 1 } }),
+      await request({ limits: { maxOutputTokens: 1_000 } }),
+      await request({ limits: {}, spendingLimit: { usd: '0.99', period: 'day' } }),
+      await request({ spendingLimit: { usd: 30, period: 'month' } }),
+      await request({ spendingLimit: { usd: -1, period: 'month' } }),
+    ]
+    const { body: asked } = await request({ spendingLimit: { usd: 31, period: 'month' } })
+    const { body: me } = await ask('/me', { key: secret })
+
+    const { body: listed } = await ask('/limit-requests?status=pending')
+    await ask(`/limit-requests/${asked.id}/approve`, { body: {} })
+
+    expect(refusals.map(({ status, body }) => [status, body.error.param])).toEqual([
+      [400, 'limits.requestsPerMinute'],
+      [400, 'limits.concurrent'],
+      [400, 'limits.maxOutputTokens'],
+      [400, 'spendingLimit'],
+      [400, 'spendingLimit'],
+      [400, 'spendingLimit.usd'],
+    ])
+    expect(refusals[0]?.body.error.message).toBe(
+      'limits.requestsPerMinute: 99 would be lower than the present limit of 100. A request can only raise limits.',
+    )
+    expect(refusals[2]?.body.error.message).toContain('the key has none')
+    expect(refusals[4]?.body.error.message).toContain('$30 per month would be lower than')
+    expect(me.limits).toEqual({ requestsPerMinute: 100, concurrent: 2 })
+    expect(listed.data).toMatchObject([
+      { id: asked.id, limits: {}, spendingLimit: { usd: 31, period: 'month' } },
+    ])
+    expect(await llm.keys.get(key.id)).toMatchObject({
+      limits: { requestsPerMinute: 100, concurrent: 2 },
+      spendingLimit: { usd: 31, period: 'month' },
+    })
+  })
+
+  test('limits that were raised after the request stay as they are', async () => {
+    const { key, secret } = await llm.keys.create({
+      name: 'raised',
+      limits: { requestsPerMinute: 5, concurrent: 1, tokensPerDay: 10 },
+      spendingLimit: { usd: 1, period: 'day' },
+    })
+    const { body: asked } = await ask('/limit-requests', {
+      key: secret,
+      body: {
+        limits: { requestsPerMinute: 6, concurrent: 2, tokensPerDay: 20 },
+        spendingLimit: { usd: 2, period: 'day' },
+      },
+    })
+    await llm.keys.update(key.id, {
+      limits: { requestsPerMinute: 600, concurrent: 1 },
+      spendingLimit: { usd: 50, period: 'month' },
+    })
+
+    const approved = await ask(`/limit-requests/${asked.id}/approve`, { body: {} })
+
+    expect(approved.body.status).toBe('approved')
+    expect(await llm.keys.get(key.id)).toMatchObject({
+      limits: { requestsPerMinute: 600, concurrent: 2 },
+      spendingLimit: { usd: 50, period: 'month' },
+    })
+    expect((await llm.keys.get(key.id)).limits).not.toHaveProperty('tokensPerDay')
+  })
+
   test('the deletion of a tenant also removes it as the one who has decided', async () => {
-    const { secret } = await llm.keys.create({ name: 'asks' })
+    const { secret } = await llm.keys.create({ name: 'asks', limits: { requestsPerMinute: 5 } })
     const { secret: boss } = await llm.keys.create({ name: 'boss', tenant: 'bosses', scopes: ['admin'] })
     const body = { limits: { requestsPerMinute: 50 } }
     const { id } = (await ask('/limit-requests', { key: secret, body })).body

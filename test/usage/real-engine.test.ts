@@ -6,6 +6,7 @@ import { type Caller, createLlm, type Llm } from '@modelmount/core'
 import type { CacheLifetime, GenerateRequest, Message } from '@modelmount/core/engine'
 import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { internals } from '../../packages/core/src/llm.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { noiseModel } from '../support/models.ts'
 import '../support/own-run-folder.ts'
@@ -27,11 +28,15 @@ const payer = (id: string, nanoUsd: number): Caller => ({
   id,
   spendingLimit: { usd: nanoUsd / 1e9, period: 'day' },
 })
-const ask = (caller: Caller, maxTokens?: number, signal = new AbortController().signal) =>
+const ask = (
+  caller: Caller,
+  maxTokens?: number,
+  { signal = new AbortController().signal, text = 'Once upon a time' } = {},
+) =>
   llm.generate(
     {
       model: 'tiny-llama-spm.f16',
-      input: { kind: 'text', prompt: ['Once upon a time'], template: false },
+      input: { kind: 'text', prompt: [text], template: false },
       ...(maxTokens !== undefined && { maxTokens }),
       sampling: { seed: 1, ignoreEos: true },
     },
@@ -106,6 +111,21 @@ test('a spending limit does not shorten the answer to a truncated conversation',
   }
 })
 
+test('the calls over time have as many cached tokens as the report of usage', async () => {
+  const caller = { id: 'repeats' }
+  const text = 'Once upon a time there was a fox. '.repeat(8)
+  for (let count = 0; count < 3; count++) await all(await ask(caller, 3, { text }))
+
+  const [usage] = await llm.usage.report({ by: 'key', caller: 'repeats' })
+  const traffic = await llm[internals].traffic({ by: 'key', key: 'repeats' })
+
+  const { input = 0, cachedInput = 0, output = 0 } = usage?.tokens ?? {}
+  expect(cachedInput).toBeGreaterThan(0)
+  expect(traffic).toMatchObject([
+    { calls: 3, inputTokens: input + cachedInput, cachedInputTokens: cachedInput, outputTokens: output },
+  ])
+})
+
 /** Writes the file of a model process that logs `r` for each rendered prompt, and `t` for each tokenized text. */
 async function writeLoggingProcess(logFile: string): Promise<string> {
   const real = pathToFileURL(createRequire(import.meta.url).resolve('@modelmount/core/model-process'))
@@ -169,7 +189,7 @@ test('a spending limit admits only the concurrent calls that it covers, aborted 
     Array.from({ length: 12 }, async (_, index) => {
       const controller = new AbortController()
       let read = 0
-      for await (const event of await ask(caller, 12, controller.signal))
+      for await (const event of await ask(caller, 12, controller))
         if (event.type === 'text' && ++read === 3 && index % 2) controller.abort()
     }),
   )

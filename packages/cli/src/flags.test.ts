@@ -6,8 +6,8 @@ test.each([
   ["Expected `tiers['free'].weight` to be 1", "Expected `tiers['free'].weight` (--config) to be 1"],
   ['Expected `bodies.maxBytes`', 'Expected `bodies.maxBytes` (--config)'],
   [
-    'It has no price. In the app, add one to the option `prices` of createLlm(): 0 for a free model.',
-    'It has no price. Add one to the option `prices` (--prices): 0 for a free model.',
+    'It has no price. The operator can set one: option `prices` of createLlm(), or modelmount serve --prices.',
+    'It has no price. The operator can set one: modelmount serve --prices.',
   ],
   [
     'Expected the option `database` or `prices` of createLlm()',

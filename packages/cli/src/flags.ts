@@ -54,6 +54,7 @@ export const withFlags = (text: string): string =>
   text
     .replace(/In the app, set `auth: 'host'`.*$/s, 'To serve other callers, require API keys: --auth keys.')
     .replace(/createLlm\(\{ origins: \['([^']*)'\] \}\)/, '--origins $1')
+    .replaceAll(/option `\w+` of createLlm\(\), or (?=modelmount serve --)/g, '')
     .replaceAll(' of createLlm()', '')
     .replaceAll(/In the app, (.)/g, (_, letter: string) => letter.toUpperCase())
     .replaceAll(/`([a-z]\w*(?:\.\w+)*)[^`]*`(?! \(--)/g, (quoted, option: string) => {

@@ -1,14 +1,20 @@
 /** Output of the commands on stdout and stderr. */
+import { withFlags } from './flags.ts'
 
 export const print = (text: string): boolean => process.stdout.write(text)
 
 export const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** Logs a message on stderr. Adds the error, or its cause, because responses omit the cause. */
+/**
+ * Logs a message on stderr. Adds the error, or its cause, because responses omit the cause.
+ *
+ * @param message may be the message of the error with flags in place of options
+ */
 export function logToStderr(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }
   const reason = err?.cause instanceof Error ? err.cause : err
-  const [cause] = reason === undefined || reason.message === message ? [] : reason.message.split('\n')
+  const isSame = reason?.message === message || withFlags(reason?.message ?? '') === message
+  const [cause] = reason === undefined || isSame ? [] : reason.message.split('\n')
   process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
 }
 

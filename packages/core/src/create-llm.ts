@@ -298,7 +298,7 @@ async function openAccounts(resolved: Resolved, onError: (cause: unknown, call?:
   const database = resolved.database === undefined ? undefined : await openDatabase(resolved.database, warn)
   return closeOnFailure(database, async () => {
     const subjects = new CallerSubjects(resolved.metering.tiers)
-    const keys = await openKeys(database, () => subjects.tierNames)
+    const keys = await openKeys(database, () => subjects.tiers)
     const namesOf = (ids: readonly string[]) => keys.namesOf(ids)
     return {
       ...{ database, keys, subjects, onError },

@@ -21,7 +21,9 @@ beforeAll(async () => {
     models,
     prices: { '*': { inputPerMillionUsd: 1, outputPerMillionUsd: 1 } },
   })
-  const { secret } = await app.llm.keys.create({ name: markup, tenant: markup })
+  const { secret } = await app.llm.keys.create({
+    ...{ name: markup, tenant: markup, limits: { requestsPerMinute: 4 } },
+  })
   const client = app.llm.as(await app.llm.keys.authenticate(secret))
   await client.chat('Hello', { model: markup })
   await app.llm.keys.requests.create(await app.llm.keys.authenticate(secret), {

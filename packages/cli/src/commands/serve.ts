@@ -119,7 +119,10 @@ export const serve = new Command('serve')
     another,
   )
   .option('--store-max <size>', 'maximum size of models on disk, such as 100gb (default: no limit)', size)
-  .option('--prices <file>', 'JSON file with dollars per million tokens by model')
+  .option(
+    '--prices <file>',
+    'JSON file with dollars per million tokens by model, such as {"*": {"inputPerMillionUsd": 0.5, "outputPerMillionUsd": 2}}; * stands for all other models',
+  )
   .option(
     '--drain <seconds>',
     'how long running answers may take to end after SIGTERM or Ctrl-C (default: 10)',

@@ -64,7 +64,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   test('pages of limit requests contain each request once, the oldest first', async () => {
     let refused = ''
     for (let count = 0; count < 4; count++) {
-      const { key } = await keys.create({ name: `key ${count}` })
+      const { key } = await keys.create({ name: `key ${count}`, limits: { concurrent: 1 } })
       const { id } = await keys.requests.create({ key }, { limits: { concurrent: 2 } })
       if (count === 1) refused = (await keys.requests.refuse(id)).id
     }

@@ -31,6 +31,10 @@ export const toSpendingLimit = ({ nanoUsd, period }: NanoUsdLimit): SpendingLimi
   period,
 })
 
+/** Such as `$5 per month`. */
+export const describeSpendingLimit = ({ usd, period }: SpendingLimit): string =>
+  `$${toDecimal(usd)}${period === 'lifetime' ? ' in total' : ` per ${period}`}`
+
 /**
  * Converts dollars to nano-dollars without rounding. Undefined for a value that `SpendingLimit.usd` does not
  * allow.

@@ -29,7 +29,7 @@ function toTraffic({
     // A client can fail with any name of a model.
     model: call.isKnownModel || !isError ? call.model : '',
     inputTokens: usage?.inputTokens ?? 0,
-    cachedInputTokens: usage?.cacheReadTokens ?? 0,
+    cachedInputTokens: usage?.reusedTokens ?? 0,
     outputTokens: usage?.outputTokens ?? 0,
     nanoUsd: costNanoUsd,
   }

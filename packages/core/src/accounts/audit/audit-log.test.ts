@@ -173,7 +173,7 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
     const { llm } = await open()
     const [{ key: own }, { key: shared }] = [
       await llm.keys.create({ name: 'own' }),
-      await llm.keys.create({ name: 'shared', tenant: 'acme' }),
+      await llm.keys.create({ name: 'shared', tenant: 'acme', limits: { concurrent: 1 } }),
     ]
     const { id } = await llm.keys.requests.create({ key: shared }, { limits: { concurrent: 1 } })
 

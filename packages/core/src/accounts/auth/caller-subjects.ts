@@ -25,11 +25,6 @@ export class CallerSubjects {
     return this.#tiers
   }
 
-  /** Undefined if the app has no option `tiers`. */
-  get tierNames(): readonly string[] | undefined {
-    return this.#tiers && Object.keys(this.#tiers)
-  }
-
   /**
    * Returns the id under which the rate limiter counts a caller's calls, and the caller's limits. `limits` is
    * undefined if there are none. Throws an `LlmError` `internal` for an unknown tier.
@@ -102,6 +97,6 @@ const hash = (endUser: string): string => createHash('sha256').update(endUser).d
 const unknownTier = (tier: string): LlmError =>
   new LlmError(
     'internal',
-    `Unknown tier "${tier}" of the caller. In the app, add it to the option \`tiers\` of createLlm().`,
+    `Unknown tier "${tier}" of the caller. The operator can add it: option \`tiers\` of createLlm(), or modelmount serve --config.`,
     { setup: true },
   )

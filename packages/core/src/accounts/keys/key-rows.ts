@@ -16,12 +16,15 @@ export interface KeyRow {
   readonly expires_at: number | null
   readonly revoked_at: number | null
   readonly last_used_at: number | null
+  /** When the last one of the previous secrets expires. Also in the past. */
+  readonly previous_expires_at: number | null
   /** Time of the query, by the database's clock. */
   readonly now: number
 }
 
 export const keyColumns = (clock: string): string =>
-  `id, name, tenant, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now`
+  `id, name, tenant, hint, granted, created_at, expires_at, revoked_at, last_used_at, ${clock} AS now,
+   (SELECT MAX(s.expires_at) FROM modelmount_key_secrets s WHERE s.key_id = modelmount_keys.id) AS previous_expires_at`
 
 /**
  * Locks the key until the transaction ends. Throws an `LlmError`: `not_found` for an unknown id, `conflict`

@@ -292,12 +292,29 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       const { key: rotated, secret: second } = await keys.rotate(key.id, { grace: '1h' })
 
       expect(rotated).toMatchObject({ id: key.id, hint: expect.stringContaining(second.slice(-4)) })
-      expect(await keys.get(key.id)).toMatchObject({ hint: rotated.hint })
+      expect(await keys.get(key.id)).toEqual(rotated)
+      expect(rotated.previousSecretExpiresAt?.getTime()).toBeGreaterThan(Date.now() + 3_500_000)
       for (const secret of [first, second])
         expect(await keys.authenticate(secret)).toMatchObject({ id: key.id })
       aheadMs = 3_600_000 + 1
       await expect(keys.authenticate(first)).rejects.toMatchObject(refused)
       expect(await keys.authenticate(second)).toMatchObject({ id: key.id })
+      expect(await keys.get(key.id)).not.toHaveProperty('previousSecretExpiresAt')
+    })
+
+    test('previous secrets can expire before the grace period ends', async () => {
+      const { key, secret: first } = await keys.create({ name: 'rotated' })
+      const { secret: second } = await keys.rotate(key.id)
+      const { secret: third } = await keys.rotate(key.id)
+
+      const expired = await keys.expirePreviousSecrets(key.id)
+
+      expect(expired).not.toHaveProperty('previousSecretExpiresAt')
+      expect(await keys.get(key.id)).toMatchObject({ hint: expired.hint })
+      for (const secret of [first, second])
+        await expect(keys.authenticate(secret)).rejects.toMatchObject(refused)
+      expect(await keys.authenticate(third)).toMatchObject({ id: key.id })
+      await expect(keys.expirePreviousSecrets('key_none')).rejects.toMatchObject({ code: 'not_found' })
     })
 
     test('a longer grace does not extend an old secret', async () => {
@@ -399,7 +416,12 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
         const { key, secret } = await keys.create({
           name: 'eager',
           tier: 'gold',
-          limits: { concurrent: 1, requestsPerMinute: 2 },
+          limits: {
+            concurrent: 1,
+            requestsPerMinute: 2,
+            maxOutputTokens: 100,
+            perEndUser: { concurrent: 1 },
+          },
         })
         const caller = await keys.authenticate(secret)
 
@@ -439,7 +461,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
 
       test('a request is decided once', async () => {
-        const { secret } = await keys.create({ name: 'eager' })
+        const { secret } = await keys.create({ name: 'eager', limits: { concurrent: 1 } })
         const { id } = await keys.requests.create(await keys.authenticate(secret), {
           limits: { concurrent: 9 },
         })
@@ -452,7 +474,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
 
       test('a request of a revoked key cannot be approved and stays pending', async () => {
-        const { key, secret } = await keys.create({ name: 'eager' })
+        const { key, secret } = await keys.create({ name: 'eager', limits: { concurrent: 1 } })
         const { id } = await keys.requests.create(await keys.authenticate(secret), {
           limits: { concurrent: 9 },
         })
@@ -463,7 +485,7 @@ describe.each([...databases(), { name: 'SQLite in memory', fresh: async () => ':
       })
 
       test('a request requires a limit and a key', async () => {
-        const { secret } = await keys.create({ name: 'eager' })
+        const { secret } = await keys.create({ name: 'eager', limits: { concurrent: 1 } })
         const caller = await keys.authenticate(secret)
 
         await expect(keys.requests.create(caller, { limits: {} })).rejects.toMatchObject({

@@ -8,7 +8,7 @@ import { toStorableId } from '../../limits/demand.ts'
 import { createAbsentDatabase } from '../../storage/absent-database.ts'
 import type { Database, Queries } from '../../storage/database.ts'
 import { migrate } from '../../storage/migrations.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller, Tiers } from '../auth/caller.ts'
 import { checkLimit, unknownEntry } from '../page.ts'
 import {
   type KeyRow,
@@ -40,6 +40,8 @@ export interface ApiKey extends Grant {
   readonly revokedAt?: Date
   /** Accurate to the minute. */
   readonly lastUsedAt?: Date
+  /** Until when a secret from before the last rotation is valid. Absent if none is. */
+  readonly previousSecretExpiresAt?: Date
 }
 
 /** A key with its secret, which is not stored and cannot be read again. */
@@ -48,18 +50,18 @@ export interface KeyWithSecret {
   readonly secret: string
 }
 
-type TierNames = () => readonly string[] | undefined
+type TiersOf = () => Tiers | undefined
 
 /**
  * @param database if undefined, each method of the returned `Keys` rejects with a `TypeError`
- * @param tierNames returns the names of the tiers that a key may have. Undefined means any name
+ * @param tiersOf returns the tiers that a key may have. Undefined means any name
  */
 export async function openKeys(
   database: Database | undefined,
-  tierNames: TierNames = () => undefined,
+  tiersOf: TiersOf = () => undefined,
 ): Promise<Keys> {
   if (database) await migrate(database, 'keys', keyTables)
-  return new Keys(database ?? createAbsentDatabase('llm.keys'), tierNames, database !== undefined)
+  return new Keys(database ?? createAbsentDatabase('llm.keys'), tiersOf, database !== undefined)
 }
 
 /**
@@ -72,17 +74,17 @@ export class Keys {
   /** Whether keys can be stored. */
   readonly hasDatabase: boolean
   readonly #database: Database
-  readonly #tierNames: TierNames
+  readonly #tiersOf: TiersOf
   readonly #revocations: RevocationWatcher
   /** Writes of `last_used_at` in flight, by id of the key. */
   readonly #pendingUses = new Map<string, Promise<unknown>>()
 
   /** @param hasDatabase false if `database` is a placeholder that rejects each query */
-  constructor(database: Database, tierNames: TierNames, hasDatabase = true) {
+  constructor(database: Database, tiersOf: TiersOf, hasDatabase = true) {
     this.#database = database
     this.hasDatabase = hasDatabase
-    this.#tierNames = tierNames
-    this.requests = new LimitRequests(database)
+    this.#tiersOf = tiersOf
+    this.requests = new LimitRequests(database, tiersOf)
     this.#revocations = new RevocationWatcher(database)
   }
 
@@ -211,14 +213,26 @@ export class Keys {
          WHERE key_id = ? AND (expires_at IS NULL OR expires_at > ?)`,
         [end, row.id, end],
       )
-      // A person who knows a previous secret may have a session.
-      await queries.query(
-        'UPDATE modelmount_sessions SET expires_at = ? WHERE key_id = ? AND expires_at > ?',
-        [end, row.id, end],
-      )
+      await endSessions(queries, row.id, end)
       const generated = createSecret()
       await queries.query('UPDATE modelmount_keys SET hint = ? WHERE id = ?', [generated.hint, row.id])
-      return insertSecret(queries, { ...row, hint: generated.hint }, generated)
+      return insertSecret(queries, { ...row, hint: generated.hint, previous_expires_at: end }, generated)
+    })
+  }
+
+  /**
+   * Expires the previous secrets of a rotated key now, and ends the sessions of the key, which may have begun with one
+   * of them. Rejects with `conflict` for a revoked key.
+   */
+  expirePreviousSecrets(id: string): Promise<ApiKey> {
+    return this.#inTransaction(async (queries, clock) => {
+      const row = await lockKey(queries, clock, toSafeId(id))
+      await queries.query(
+        'UPDATE modelmount_key_secrets SET expires_at = ? WHERE key_id = ? AND expires_at > ?',
+        [row.now, row.id, row.now],
+      )
+      await endSessions(queries, row.id, row.now)
+      return toApiKey({ ...row, previous_expires_at: null })
     })
   }
 
@@ -321,8 +335,9 @@ export class Keys {
 
   /** Rejects an unknown tier, because each call of a key with this tier would fail. */
   #checkTier(tier: string | null | undefined): void {
-    const names = this.#tierNames()
-    if (!names || typeof tier !== 'string' || names.includes(tier)) return
+    const tiers = this.#tiersOf()
+    if (!tiers || typeof tier !== 'string' || Object.hasOwn(tiers, tier)) return
+    const names = Object.keys(tiers)
     const known = names.length > 0 ? `one of ${names.join(', ')}` : 'no tier: the server has none'
     throw invalidRequest(`tier: Expected ${known}.`, { param: 'tier' })
   }
@@ -349,6 +364,15 @@ const recordUseEveryMs = 60_000
 
 type SecretRow = KeyRow & { readonly public_id: string; readonly hash: string }
 
+/** Ends sessions of a key at this time. A person who knows a previous secret may have one. */
+async function endSessions({ query }: Queries, keyId: string, at: number): Promise<void> {
+  await query('UPDATE modelmount_sessions SET expires_at = ? WHERE key_id = ? AND expires_at > ?', [
+    at,
+    keyId,
+    at,
+  ])
+}
+
 async function readClock({ query }: Queries, clock: string): Promise<number> {
   const [row] = await query<{ now: number }>(`SELECT ${clock} AS now`)
   return (row as { now: number }).now
@@ -364,7 +388,7 @@ async function insertSecret({ query }: Queries, row: KeyRow, generated: NewSecre
 }
 
 function toApiKey(row: KeyRow): ApiKey {
-  const { expires_at, revoked_at, last_used_at, now } = row
+  const { expires_at, revoked_at, last_used_at, previous_expires_at: previousEnd, now } = row
   const expired = expires_at !== null && expires_at <= now
   return {
     id: row.id,
@@ -377,6 +401,9 @@ function toApiKey(row: KeyRow): ApiKey {
     ...(expires_at !== null && { expiresAt: new Date(expires_at) }),
     ...(revoked_at !== null && { revokedAt: new Date(revoked_at) }),
     ...(last_used_at !== null && { lastUsedAt: new Date(last_used_at) }),
+    ...(previousEnd !== null &&
+      previousEnd > now &&
+      revoked_at === null && { previousSecretExpiresAt: new Date(previousEnd) }),
   }
 }
 

@@ -7,9 +7,11 @@ import { invalidRequest, LlmError } from '../../errors.ts'
 import { toStorableId } from '../../limits/demand.ts'
 import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Database, Queries } from '../../storage/database.ts'
-import type { Caller } from '../auth/caller.ts'
+import type { Caller, Tiers } from '../auth/caller.ts'
 import { checkLimit, type PageQuery, unknownEntry } from '../page.ts'
+import { type NanoUsdLimit, type SpendingLimit, toNanoUsdLimit, toSpendingLimit } from '../spending-limit.ts'
 import { lockKey, parseGrant, saveKey, toSafeId } from './key-rows.ts'
+import { currentLimitsOf, expectIncrease, type LimitIncrease, raiseLimits } from './limit-increase.ts'
 import * as schema from './schema.ts'
 import type { LimitRequestInput } from './settings.ts'
 
@@ -20,6 +22,7 @@ export interface LimitRequest {
   readonly keyName: string
   /** Requested limits. The other limits of the key do not change. */
   readonly limits: InferenceLimits
+  readonly spendingLimit?: SpendingLimit
   /** Written by the requester. */
   readonly reason: string
   readonly status: 'pending' | 'approved' | 'refused'
@@ -40,29 +43,34 @@ export interface Decision {
 
 export class LimitRequests {
   readonly #database: Database
+  readonly #tiersOf: () => Tiers | undefined
 
-  constructor(database: Database) {
+  /** @param tiersOf returns the option `tiers`. Limits of a tier that it does not contain are not compared */
+  constructor(database: Database, tiersOf: () => Tiers | undefined) {
     this.#database = database
+    this.#tiersOf = tiersOf
   }
 
   /**
-   * Rejects with an `LlmError`: `conflict` while another request of the key is pending, `permission` for
-   * callers without a key.
+   * Rejects with an `LlmError`: `invalid_request` for a limit that is lower than the present one, `conflict` while
+   * another request of the key is pending, `permission` for callers without a key.
    */
   async create({ key }: Pick<Caller, 'key'>, input: LimitRequestInput): Promise<LimitRequest> {
-    const { limits, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
+    const { limits = {}, spendingLimit, reason = '' } = schema.parseSettings(schema.LimitRequestInput, input)
     if (!key) throw new LlmError('permission', 'Limit requests require an API key. Call this route with one.')
-    if (Object.values(limits).every((limit) => limit === undefined))
-      throw invalidRequest('limits: Expected at least one limit.', { param: 'limits' })
+    const increase: LimitIncrease = { limits, spendingLimit }
+    if (!spendingLimit && Object.values(limits).every((limit) => limit === undefined))
+      throw invalidRequest('limits: Expected at least one limit, or `spendingLimit`.', { param: 'limits' })
     const { clock } = this.#database
     const [row] = await this.#database.transaction(async (queries) => {
       // The key may have been revoked and deleted since it was authenticated.
-      const { id } = await lockKey(queries, clock, toSafeId(key.id))
+      const row = await lockKey(queries, clock, toSafeId(key.id))
+      expectIncrease(increase, currentLimitsOf(parseGrant(row), this.#tiersOf()))
       return queries.query<LimitRequestRow>(
         `INSERT INTO modelmount_limit_requests (id, key_id, limits, reason, status, created_at)
          VALUES (?, ?, ?, ?, 'pending', ${clock})
          ON CONFLICT DO NOTHING RETURNING ${columns}`,
-        [`limreq_${randomBytes(12).toString('hex')}`, id, JSON.stringify(limits), reason],
+        [`limreq_${randomBytes(12).toString('hex')}`, row.id, serializeIncrease(increase), reason],
       )
     })
     if (!row) throw new LlmError('conflict', 'Another limit request of this key is pending.')
@@ -96,17 +104,23 @@ export class LimitRequests {
     return rows.map(toRequest)
   }
 
+  /** Rejects with `not_found` for an unknown id. */
+  async get(id: string): Promise<LimitRequest> {
+    const row = await this.#rowOf(this.#database, id)
+    if (!row) throw requestNotFound()
+    return toRequest(row)
+  }
+
   /**
-   * Sets the requested limits, which apply from the key's next call on. Rejects with `not_found` for an
-   * unknown id, and with `conflict` for a decided request or a revoked key.
+   * Sets the requested limits, which apply from the key's next call on. A limit that is higher by now stays. Rejects with
+   * `not_found` for an unknown id, and with `conflict` for a decided request or a revoked key.
    */
   approve(id: string, decision: Decision = {}): Promise<LimitRequest> {
     const { clock } = this.#database
     return this.#database.transaction(async (queries) => {
       const request = await this.#decide(queries, id, 'approved', decision)
       const row = await lockKey(queries, clock, request.keyId)
-      const grant = parseGrant(row)
-      await saveKey(queries, clock, row, { ...grant, limits: { ...grant.limits, ...request.limits } })
+      await saveKey(queries, clock, row, raiseLimits(parseGrant(row), request, this.#tiersOf()))
       return request
     })
   }
@@ -133,7 +147,7 @@ export class LimitRequests {
     const decided = await this.#rowOf(queries, id)
     throw decided
       ? new LlmError('conflict', `This limit request is already ${decided.status}.`)
-      : new LlmError('not_found', 'Limit request not found.')
+      : requestNotFound()
   }
 
   async #rowOf(queries: Queries, id: string): Promise<LimitRequestRow | undefined> {
@@ -158,6 +172,7 @@ const columns = `id, key_id, limits, reason, status, created_at, decided_at, not
 interface LimitRequestRow {
   readonly id: string
   readonly key_id: string
+  /** A `StoredIncrease` as JSON. */
   readonly limits: string
   readonly reason: string
   readonly status: LimitRequest['status']
@@ -169,11 +184,27 @@ interface LimitRequestRow {
   readonly key_name: string
 }
 
+/** The requested limits, and the spending limit beside them. */
+type StoredIncrease = InferenceLimits & { readonly spendingLimit?: NanoUsdLimit }
+
+const serializeIncrease = ({ limits, spendingLimit }: LimitIncrease): string =>
+  JSON.stringify({
+    ...limits,
+    ...(spendingLimit && { spendingLimit: toNanoUsdLimit(spendingLimit) }),
+  } satisfies StoredIncrease)
+
+function parseIncrease(json: string): Pick<LimitRequest, 'limits' | 'spendingLimit'> {
+  const { spendingLimit, ...limits } = JSON.parse(json) as StoredIncrease
+  return { limits, ...(spendingLimit && { spendingLimit: toSpendingLimit(spendingLimit) }) }
+}
+
+const requestNotFound = (): LlmError => new LlmError('not_found', 'Limit request not found.')
+
 const toRequest = (row: LimitRequestRow): LimitRequest => ({
   id: row.id,
   keyId: row.key_id,
   keyName: row.key_name,
-  limits: JSON.parse(row.limits) as InferenceLimits,
+  ...parseIncrease(row.limits),
   reason: row.reason,
   status: row.status,
   createdAt: new Date(row.created_at),

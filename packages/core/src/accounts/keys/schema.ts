@@ -131,7 +131,13 @@ const longText = z
   .max(2_000)
   .regex(/^[^\0]*$/, 'Expected a string without NUL.')
 
-export const LimitRequestInput = z.strictObject({ limits, reason: longText.optional() })
+export const LimitRequestInput = z.strictObject({
+  limits: limits.optional().describe('None of them may be lower than the present limit.'),
+  spendingLimit: spendingLimit
+    .optional()
+    .describe('May refuse nothing that the present spending limit allows.'),
+  reason: longText.optional(),
+})
 
 export const DecisionInput = z.strictObject({
   note: longText.optional().describe('For the owner of the key.'),

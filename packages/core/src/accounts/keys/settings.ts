@@ -3,6 +3,7 @@
 import type { InferenceLimits } from '../../limits/limits.ts'
 import type { Duration } from '../../units.ts'
 import type { Caller, Scope } from '../auth/caller.ts'
+import type { SpendingLimit } from '../spending-limit.ts'
 
 /** Milliseconds, or a number with a unit: `'12h'`, `'30d'`. */
 export type Lifetime = Duration | `${number}d`
@@ -45,8 +46,15 @@ export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 
 
 /** The limits that a key requests. */
 export interface LimitRequestInput {
-  /** At least one limit is required. The other limits of the key do not change. */
-  readonly limits: InferenceLimits
+  /**
+   * The other limits of the key do not change. At least one limit is required, here or as `spendingLimit`. None may be
+   * lower than the present one, of the key or its tier.
+   *
+   * @default {}
+   */
+  readonly limits?: InferenceLimits | undefined
+  /** May refuse nothing that the present one allows. @default the spending limit of the key does not change */
+  readonly spendingLimit?: SpendingLimit | undefined
   /** @default '' */
   readonly reason?: string | undefined
 }

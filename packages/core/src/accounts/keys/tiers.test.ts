@@ -7,7 +7,7 @@ describe('with known tiers', () => {
 
   beforeEach(async () => {
     const database = await openDatabase(':memory:')
-    keys = await openKeys(database, () => ['gold', 'silver'])
+    keys = await openKeys(database, () => ({ gold: {}, silver: {} }))
     return () => database.close()
   })
 

@@ -46,6 +46,7 @@ async function fill(llm: Llm): Promise<void> {
       tenant,
       spendingLimit: { usd: 5, period: 'day' },
     })
+    await llm.keys.update(key.id, { limits: { concurrent: 1 } })
     await llm.keys.requests.create({ key }, { limits: { concurrent: 2 } })
     await ask(llm, { id: key.id, tenant, key, spendingLimit: { usd: 5, period: 'day' } })
   }

@@ -2,7 +2,7 @@
 
 import { LlmError } from '../../errors.ts'
 import type { Caller } from '../auth/caller.ts'
-import type { NanoUsdLimit } from '../spending-limit.ts'
+import { describeSpendingLimit, type NanoUsdLimit, toSpendingLimit } from '../spending-limit.ts'
 import { nextPeriodStart } from './periods.ts'
 
 export function quotaExceeded(caller: Caller, limit: NanoUsdLimit, now: number): LlmError {
@@ -38,11 +38,11 @@ export const creditReserved = (caller: Caller, limit: NanoUsdLimit, freeInMs: nu
 export const modelUnpriced = (model: string): LlmError =>
   new LlmError(
     'permission',
-    `The model "${model.slice(0, 200).toWellFormed()}" has no price, so callers with a spending limit cannot use it. In the app, add one to the option \`prices\` of createLlm(): 0 for a free model.`,
+    `The model "${model.slice(0, 200).toWellFormed()}" has no price, so callers with a spending limit cannot use it. The operator can set one, also 0: option \`prices\` of createLlm(), or modelmount serve --prices.`,
     { setup: true },
   )
 
 const describeCaller = ({ key }: Caller): string => (key ? `The key "${key.name}"` : 'This caller')
 
-const describeLimit = ({ nanoUsd, period }: NanoUsdLimit): string =>
-  `the spending limit of $${nanoUsd / 1e9}${period === 'lifetime' ? '' : ` per ${period}`}`
+const describeLimit = (limit: NanoUsdLimit): string =>
+  `the spending limit of ${describeSpendingLimit(toSpendingLimit(limit))}`

@@ -64,6 +64,15 @@ export const keyRoutes: readonly AdminRoute[] = [
   },
   {
     method: 'POST',
+    path: '/keys/:id/expire-previous-secrets',
+    name: 'expirePreviousSecrets',
+    summary: 'Expire the previous secrets of a rotated key now, and end the sessions of the key.',
+    canConflict: true,
+    response: ApiKey,
+    handle: ({ llm, id }) => llm.keys.expirePreviousSecrets(id),
+  },
+  {
+    method: 'POST',
     path: '/keys/:id/revoke',
     name: 'revokeKey',
     summary: 'Revoke a key, from the next call on.',

@@ -25,7 +25,8 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests',
     name: 'createLimitRequest',
-    summary: 'Request higher limits for the key of the call.',
+    summary:
+      'Request higher limits for the key of the call. 400 if one would be lower than the present limit.',
     scope: 'inference',
     body: LimitRequestInput,
     canConflict: true,
@@ -38,7 +39,8 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/limit-requests/:id/approve',
     name: 'approveLimitRequest',
-    summary: 'Approve a limit request: the key gets the requested limits.',
+    summary:
+      'Approve a limit request: the key gets the requested limits. Limits that are higher by now stay.',
     body: DecisionInput,
     isBodyOptional: true,
     canConflict: true,

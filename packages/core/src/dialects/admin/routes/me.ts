@@ -1,5 +1,6 @@
 /** Routes of a caller about itself. They need no more than the scope `inference`. */
 import { tenantOf } from '../../../accounts/auth/caller.ts'
+import { currentLimitsOf } from '../../../accounts/keys/limit-increase.ts'
 import { LlmError } from '../../../errors.ts'
 import { internals } from '../../../llm.ts'
 import { type AdminCall, type AdminRoute, parsePage, toPage } from '../route.ts'
@@ -19,11 +20,12 @@ export const meRoutes: readonly AdminRoute[] = [
     needsDatabase: false,
     response: Me,
     handle: async ({ llm, caller }) => {
-      const { access } = llm[internals]
+      const { access, tiers } = llm[internals]
       const keys = caller.key ? await withSpending(llm, [await llm.keys.get(caller.key.id)]) : []
       return {
         caller: { id: caller.id, tenant: tenantOf(caller), scopes: access.scopesOf(caller) },
         key: keys[0],
+        limits: currentLimitsOf(caller, tiers()).limits,
       }
     },
   },

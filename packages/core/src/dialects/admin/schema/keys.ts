@@ -20,6 +20,9 @@ export const ApiKey = z.strictObject({
   expiresAt: timestamp.optional(),
   revokedAt: timestamp.optional(),
   lastUsedAt: timestamp.optional().describe('Precise to the minute.'),
+  previousSecretExpiresAt: timestamp
+    .optional()
+    .describe('Until when a secret from before the last rotation is valid. Absent if none is.'),
 })
 
 const Spending = z.strictObject({
@@ -40,6 +43,7 @@ export const KeyStatus = ApiKey.shape.status
 export const Me = z.strictObject({
   caller: z.strictObject({ id: z.string(), tenant: z.string(), scopes: z.array(z.string()) }),
   key: ShownKey.optional().describe('Absent if the caller is not an API key.'),
+  limits: limits.unwrap().describe('The limits that apply: those of the caller, else those of its tier.'),
 })
 
 export const TierRow = z.strictObject({
@@ -58,7 +62,8 @@ export const LimitRequest = z.strictObject({
   id: z.string(),
   keyId: z.string(),
   keyName: z.string().describe('Current name of the key.'),
-  limits: limits.unwrap(),
+  limits: limits.unwrap().describe('Requested limits. The other ones do not change.'),
+  spendingLimit,
   reason: z.string(),
   status: z.enum(['pending', 'approved', 'refused']),
   createdAt: timestamp,

@@ -36,7 +36,7 @@ export const TrafficRow = z.strictObject({
   calls: count.describe('Calls that ended in the interval, also failed and rejected ones.'),
   errors: count.describe('Calls that have failed or were rejected.'),
   inputTokens: count.describe('With cached ones.'),
-  cachedInputTokens: count,
+  cachedInputTokens: count.describe('As `cachedInput` of the usage: read from any prompt cache.'),
   outputTokens: count,
   nanoUsd,
   firstTokenMs: milliseconds,
