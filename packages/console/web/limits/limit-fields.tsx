@@ -10,8 +10,12 @@ export interface LimitFieldsProps {
   readonly errorOf: (path: string) => string | undefined
   /** @default the limits of all calls together */
   readonly isPerEndUser?: boolean
-  /** Text of an empty field, by name. @default `No limit` */
-  readonly placeholderOf?: (name: LimitName) => string
+  /** Text of an empty field. @default `No limit` */
+  readonly placeholder?: string
+  /** The limits of all calls together that are shown. @default all */
+  readonly names?: readonly LimitName[]
+  /** Text below a field. @default none */
+  readonly hintOf?: (name: LimitName) => string
 }
 
 export const LimitFields = ({
@@ -19,17 +23,20 @@ export const LimitFields = ({
   onChange,
   errorOf,
   isPerEndUser = false,
-  placeholderOf = () => 'No limit',
+  placeholder = 'No limit',
+  names = ownLimitPaths,
+  hintOf,
 }: LimitFieldsProps) => (
   <div class="form-row">
-    {(isPerEndUser ? endUserLimitPaths : ownLimitPaths).map((path) => {
+    {(isPerEndUser ? endUserLimitPaths : names).map((path) => {
       const name = path.replace('perEndUser.', '') as LimitName
       return (
         <TextField
           key={path}
           label={limitNames[name]}
           inputMode="numeric"
-          placeholder={placeholderOf(name)}
+          placeholder={placeholder}
+          hint={hintOf?.(name)}
           value={texts[path] ?? ''}
           onChange={(text) => onChange({ ...texts, [path]: text })}
           error={errorOf(path)}

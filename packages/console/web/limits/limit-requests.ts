@@ -1,7 +1,9 @@
 /** Requests for higher limits. */
 import { admin, read } from '../api/client.ts'
-import type { LimitRequest, Limits } from '../api/types.ts'
+import type { BodyOf, LimitRequest } from '../api/types.ts'
 import type { PageQuery } from '../components/table/use-pages.ts'
+import { listLimits } from './limit-names.ts'
+import { describeSpendingLimit } from './spending-text.ts'
 
 export const limitRequestsKey = ['limit-requests'] as const
 
@@ -15,12 +17,17 @@ export function decide(id: string, kind: 'approve' | 'refuse', note: string): Pr
     : read(admin.POST('/limit-requests/{id}/refuse', call))
 }
 
-export const askForLimits = (limits: Limits, reason: string): Promise<LimitRequest> =>
-  read(
-    admin.POST('/limit-requests', {
-      body: { limits, ...(reason.trim() !== '' && { reason: reason.trim() }) },
-    }),
-  )
+export const askForLimits = (body: BodyOf<'createLimitRequest'>): Promise<LimitRequest> =>
+  read(admin.POST('/limit-requests', { body }))
+
+/** What a request asks for, as name and value. */
+export const listRequested = ({
+  limits,
+  spendingLimit,
+}: LimitRequest): readonly (readonly [name: string, value: string])[] => [
+  ...(spendingLimit ? [['Spending limit', describeSpendingLimit(spendingLimit)] as const] : []),
+  ...listLimits(limits),
+]
 
 export const listLimitRequests = (
   page: PageQuery,

@@ -1,19 +1,10 @@
 /** Spending of a key, and its limit. */
-import type { Spending, SpendingLimit } from '../api/types.ts'
+import type { Spending } from '../api/types.ts'
 import { Bar } from '../components/bar.tsx'
 import { Money } from '../components/text/money.tsx'
 import { Time } from '../components/text/time.tsx'
-import { formatUsd, fraction, parseUsd } from '../format/money.ts'
-
-export const periodNames = {
-  day: 'per day',
-  month: 'per month',
-  lifetime: 'in total',
-} as const satisfies Record<SpendingLimit['period'], string>
-
-/** Such as `$5.00 per month`. */
-export const describeSpendingLimit = ({ usd, period }: SpendingLimit): string =>
-  `${formatUsd(parseUsd(`${usd}`) ?? 0n)} ${periodNames[period]}`
+import { formatUsd, fraction } from '../format/money.ts'
+import { periodNames } from './spending-text.ts'
 
 export interface SpendingBarProps {
   /** Name of the key, for screen readers. */

@@ -6,7 +6,7 @@ import { Badge } from '../../components/text/badge.tsx'
 import { CopyButton } from '../../components/text/copy-button.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { listLimits } from '../../limits/limit-names.ts'
-import { describeSpendingLimit } from '../../limits/spending.tsx'
+import { describeSpendingLimit } from '../../limits/spending-text.ts'
 import { KeyStatus } from './key-status.tsx'
 
 export const KeyFacts = ({ of: key }: { readonly of: ApiKey }) => (

@@ -11,6 +11,7 @@ import {
 import { fieldError } from '../../components/form/form.tsx'
 import { Card } from '../../components/page.tsx'
 import { LimitFields } from '../../limits/limit-fields.tsx'
+import { SpendingFields } from '../../limits/spending-fields.tsx'
 import { tiersQuery } from '../../limits/tiers.ts'
 import { useModelNames } from '../../llm/models.ts'
 import { PriceWarning } from '../../prices/price-warning.tsx'
@@ -72,7 +73,13 @@ export function KeyFields({ form, onChange, errors, error }: KeyFieldsProps) {
       <Card>
         <div class="form">
           <h2>Spending and limits</h2>
-          <SpendingFields form={form} onChange={onChange} error={errorOf('spendingLimit')} />
+          <SpendingFields
+            texts={{ usd: form.spendingUsd, period: form.spendingPeriod }}
+            onChange={({ usd, period }) => onChange({ ...form, spendingUsd: usd, spendingPeriod: period })}
+            error={errorOf('spendingLimit')}
+            hint="A call that could exceed it is rejected."
+            placeholder="No limit"
+          />
           {form.spendingUsd.trim() !== '' && prices && (
             <PriceWarning models={unpricedAmong(prices, namesOf(form.models))} />
           )}
@@ -190,31 +197,6 @@ interface FormPartProps {
   readonly onChange: (form: KeyForm) => void
   readonly error: string | undefined
 }
-
-const SpendingFields = ({ form, onChange, error }: FormPartProps) => (
-  <div class="form-row">
-    <TextField
-      label="Spending limit in dollars"
-      hint="A call that could exceed it is rejected."
-      inputMode="decimal"
-      placeholder="No limit"
-      value={form.spendingUsd}
-      onChange={(spendingUsd) => onChange({ ...form, spendingUsd })}
-      error={error}
-    />
-    <SelectField
-      label="Period"
-      hint="Days and months begin at midnight, UTC."
-      value={form.spendingPeriod}
-      onChange={(period) => onChange({ ...form, spendingPeriod: period as KeyForm['spendingPeriod'] })}
-      options={[
-        ['day', 'Day'],
-        ['month', 'Month'],
-        ['lifetime', 'Lifetime of the key'],
-      ]}
-    />
-  </div>
-)
 
 const expiryOptions = [
   ['never', 'Never'],

@@ -7,9 +7,9 @@ import { Dialog, DialogActions, DialogBody } from '../../components/dialog.tsx'
 import { TextAreaField } from '../../components/form/field.tsx'
 import { Form, FormError, fieldError } from '../../components/form/form.tsx'
 import { useNotify } from '../../components/notices.tsx'
-import { listLimits } from '../../limits/limit-names.ts'
 import { decide, limitRequestsKey } from '../../limits/limit-requests.ts'
 import { keysKey } from '../keys/queries.ts'
+import { RequestChanges } from './request-changes.tsx'
 
 export interface DecideDialogProps {
   readonly request: LimitRequest
@@ -38,14 +38,8 @@ export function DecideDialog({ request, kind, onClose }: DecideDialogProps) {
         <DialogBody>
           {isApproval ? (
             <div>
-              <p>The key gets these limits, from its next call on:</p>
-              <ul class="bullets">
-                {listLimits(request.limits).map(([name, value]) => (
-                  <li key={name}>
-                    {name}: <span class="number">{value}</span>
-                  </li>
-                ))}
-              </ul>
+              <p>From its next call on, the limits of the key change:</p>
+              <RequestChanges request={request} />
             </div>
           ) : (
             <p>The limits of the key stay as they are.</p>

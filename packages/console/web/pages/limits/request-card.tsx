@@ -1,14 +1,12 @@
 /** One request for higher limits. */
-import { useQuery } from '@tanstack/preact-query'
 import type { ComponentChildren } from 'preact'
 import { Link } from 'wouter-preact'
 import type { LimitRequest } from '../../api/types.ts'
 import { Time } from '../../components/text/time.tsx'
 import { DecisionText } from '../../limits/decision-text.tsx'
-import { listChanges, mergeLimits } from '../../limits/limit-changes.ts'
 import { RequestStatus } from '../../limits/request-status.tsx'
-import { tiersQuery } from '../../limits/tiers.ts'
 import { useKey } from '../keys/queries.ts'
+import { RequestChanges } from './request-changes.tsx'
 
 export interface RequestCardProps {
   readonly request: LimitRequest
@@ -31,25 +29,10 @@ export function RequestCard({ request, children }: RequestCardProps) {
         </div>
         {status === 'pending' ? children : <RequestStatus status={status} />}
       </header>
-      <Changes request={request} />
+      <RequestChanges request={request} />
       {reason !== '' && <blockquote>{reason}</blockquote>}
       <DecisionText request={request} by={decidedBy && <CallerName id={decidedBy} />} />
     </article>
-  )
-}
-
-function Changes({ request: { keyId, limits, status } }: { readonly request: LimitRequest }) {
-  const key = useKey(keyId).data
-  const tier = (useQuery(tiersQuery).data ?? []).find(({ name }) => name === key?.tier)
-  return (
-    <ul class="changes">
-      {listChanges(limits, mergeLimits(key?.limits, tier?.limits)).map(({ name, requested, current }) => (
-        <li key={name}>
-          {name}: <strong class="number">{requested}</strong>
-          {status === 'pending' && key && <span class="muted"> (now {current ?? 'no limit'})</span>}
-        </li>
-      ))}
-    </ul>
   )
 }
 

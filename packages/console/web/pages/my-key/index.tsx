@@ -23,7 +23,7 @@ export default function MyKey() {
   return <MyPage me={me.data} />
 }
 
-function MyPage({ me: { caller, key } }: { readonly me: Me }) {
+function MyPage({ me: { caller, key, limits } }: { readonly me: Me }) {
   const { apiUrl } = useSession()
   return (
     <Page title={key ? 'My key' : 'My usage'} description={key?.name}>
@@ -45,7 +45,7 @@ function MyPage({ me: { caller, key } }: { readonly me: Me }) {
         </Section>
       )}
       <LimitsNow />
-      {key && <MyRequests of={key} />}
+      {key && <MyRequests current={{ limits, spendingLimit: key.spendingLimit }} />}
       <Section title="Usage of the last 30 days">
         <DailyUsage queryKey={['my-usage']} url="admin/me/usage" />
       </Section>

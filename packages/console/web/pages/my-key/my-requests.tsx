@@ -1,7 +1,7 @@
 /** The viewer's requests for higher limits. */
 import { useQuery } from '@tanstack/preact-query'
 import { useState } from 'preact/hooks'
-import type { ApiKey, LimitRequest } from '../../api/types.ts'
+import type { LimitRequest } from '../../api/types.ts'
 import { Button } from '../../components/button.tsx'
 import { Loading } from '../../components/empty-state.tsx'
 import { ErrorMessage } from '../../components/error-message.tsx'
@@ -10,15 +10,15 @@ import { type Column, DataTable } from '../../components/table/data-table.tsx'
 import { Time } from '../../components/text/time.tsx'
 import { AskDialog } from '../../limits/ask-dialog.tsx'
 import { DecisionText } from '../../limits/decision-text.tsx'
-import { toLimits } from '../../limits/limit-changes.ts'
-import { listLimits } from '../../limits/limit-names.ts'
+import type { KeyLimits } from '../../limits/limit-changes.ts'
+import { listRequested } from '../../limits/limit-requests.ts'
 import { RequestStatus } from '../../limits/request-status.tsx'
-import { limitsQuery, requestsQuery } from './queries.ts'
+import { requestsQuery } from './queries.ts'
 
-export function MyRequests({ of: key }: { readonly of: ApiKey }) {
+export function MyRequests({ current }: { readonly current: KeyLimits }) {
   const [isAsking, setIsAsking] = useState(false)
   const requests = useQuery(requestsQuery)
-  const limits = useQuery(limitsQuery).data ?? []
+  const canAsk = current.spendingLimit !== undefined || Object.keys(current.limits).length > 0
   const isPending = requests.data?.some(({ status }) => status === 'pending') ?? false
   return (
     <Section
@@ -27,6 +27,8 @@ export function MyRequests({ of: key }: { readonly of: ApiKey }) {
         // The server accepts one request at a time.
         isPending ? (
           <p class="muted">A request is pending. After the decision, you can ask again.</p>
+        ) : !canAsk ? (
+          <p class="muted">This key has no limits that could be raised.</p>
         ) : (
           <Button icon="plus" onClick={() => setIsAsking(true)}>
             Ask for higher limits
@@ -43,9 +45,7 @@ export function MyRequests({ of: key }: { readonly of: ApiKey }) {
       ) : (
         <DataTable label="Requests" columns={columns} rows={requests.data} rowId={({ id }) => id} />
       )}
-      {isAsking && (
-        <AskDialog current={{ ...toLimits(limits), ...key.limits }} onClose={() => setIsAsking(false)} />
-      )}
+      {isAsking && <AskDialog current={current} onClose={() => setIsAsking(false)} />}
     </Section>
   )
 }
@@ -54,9 +54,9 @@ const columns: readonly Column<LimitRequest>[] = [
   {
     id: 'limits',
     header: 'Requested',
-    cell: ({ limits }) => (
+    cell: (request) => (
       <ul>
-        {listLimits(limits).map(([name, value]) => (
+        {listRequested(request).map(([name, value]) => (
           <li key={name}>
             {name}: <span class="number">{value}</span>
           </li>
