@@ -62,16 +62,80 @@ describe.each(databases())('the audit log in $name', ({ fresh }) => {
       expect.arrayContaining(
         [
           { action: 'createKey', target: key.id, tenant: 'acme', changes: settings, outcome: 'success' },
-          { action: 'updateKey', target: key.id, tenant: 'acme', changes: changed, outcome: 'success' },
+          {
+            ...{ action: 'updateKey', target: key.id, tenant: 'acme', outcome: 'success' },
+            changes: { ...changed, before: { name: 'laptop', tier: null } },
+          },
           { action: 'revokeKey', target: key.id, tenant: 'acme', changes: {}, outcome: 'success' },
           {
             ...{ action: 'rotateKey', target: key.id, tenant: 'acme', changes: { grace: '1h' } },
             ...{ outcome: 'failure', error: 'conflict' },
           },
           { action: 'revokeKey', target: 'key_none', changes: {}, outcome: 'failure', error: 'not_found' },
-        ].map((entry) => ({ ...by, ...entry, id: expect.any(String), at: expect.any(String) })),
+        ].map((entry) => ({
+          ...by,
+          ...(entry.target === key.id && { targetName: 'desktop' }),
+          ...entry,
+          id: expect.any(String),
+          at: expect.any(String),
+        })),
       ),
     )
+  })
+
+  test('says what a decision was about, and finds entries by the names of keys', async () => {
+    const { admin, llm, send, entries } = await open()
+    const limits = { requestsPerMinute: 10 }
+    const spendingLimit = { usd: 1, period: 'day' } as const
+    const { key } = await llm.keys.create({ name: 'Nightly', tenant: 'acme', limits, spendingLimit })
+    const { id } = await llm.keys.requests.create(
+      { key },
+      { limits: { requestsPerMinute: 20 }, spendingLimit: { usd: 2, period: 'day' } },
+    )
+    await send(`/limit-requests/${id}/approve`, { note: 'Fine.' })
+    await send(`/keys/${key.id}`, { expiresIn: '1d', limits: null })
+    await send('/keys', { name: 'other' })
+
+    const found = await entries('?target=NIGHTLY')
+
+    expect(found).toMatchObject([
+      {
+        ...{ action: 'updateKey', targetName: 'Nightly' },
+        changes: { limits: null, before: { limits: { requestsPerMinute: 20 }, expiresAt: null } },
+      },
+      {
+        ...{ action: 'approveLimitRequest', target: id, targetName: 'Nightly', tenant: 'acme' },
+        changes: {
+          note: 'Fine.',
+          limits: { requestsPerMinute: 20 },
+          spendingLimit: { usd: 2, period: 'day' },
+        },
+      },
+    ])
+    expect(await entries('?caller=console%20of%20ada')).toHaveLength(3)
+    expect(await entries(`?caller=${admin.id}&target=nightly`)).toHaveLength(2)
+    expect(await entries('?caller=nightly')).toEqual([])
+
+    await llm.tenants.delete('acme')
+    expect(JSON.stringify(await entries())).not.toMatch(/Nightly|Fine/)
+  })
+
+  test('says which call was canceled', async () => {
+    const { llm, send, entries } = await open()
+    const { key } = await llm.keys.create({ name: 'Laptop', tenant: 'acme' })
+    const client = llm.as({ id: key.id, tenant: 'acme', key: { id: key.id, name: 'Laptop' } })
+    const cancelRunning = async (): Promise<void> => {
+      for await (const _ of client.chat('Hi', { model: 'tiny', stream: true })) {
+        const { data } = (await send('/calls')).answer as { data: readonly { readonly id: string }[] }
+        await send(`/calls/${data[0]?.id}/cancel`, {})
+      }
+    }
+
+    await expect(cancelRunning()).rejects.toMatchObject({ code: 'permission' })
+
+    expect(await entries('?action=cancelCall')).toMatchObject([
+      { tenant: 'acme', changes: { model: 'tiny:latest', caller: key.id, keyName: 'Laptop' } },
+    ])
   })
 
   test('has no entry for reads, rejected requests, and attempts of users that change nothing', async () => {

@@ -24,9 +24,11 @@ export interface AuditEntry {
   readonly action: string
   /** Id of what was changed, such as a key. Absent if the creation of an entry failed. */
   readonly target?: string
+  /** Current name of the target, if it is a key, or of the key of a limit request. */
+  readonly targetName?: string
   /** The tenant whose data was changed, if it is known. */
   readonly tenant?: string
-  /** The requested settings. Never contains a secret. */
+  /** The requested settings, and `before` with those that they replace. Never contains a secret. */
   readonly changes: Readonly<Record<string, unknown>>
   /** `unknown` while the change runs, if the process was killed meanwhile, and if the database did not confirm it. */
   readonly outcome: 'success' | 'failure' | 'unknown'
@@ -51,8 +53,10 @@ export interface AuditedChange<Result = unknown> {
 }
 
 export interface AuditQuery extends PageQuery {
+  /** Id of the caller, or the current name of its key in any case. */
   readonly caller?: string | undefined
   readonly action?: string | undefined
+  /** Id of the target, or the current name of a key in any case: then also its limit requests. */
   readonly target?: string | undefined
   /** The earliest time. */
   readonly from?: Date | undefined
@@ -102,7 +106,9 @@ export class AuditLog {
   async list({ limit, after, ...filters }: AuditQuery = {}): Promise<readonly AuditEntry[]> {
     const database = this.#database
     const size = checkLimit(limit)
-    const conditions = toConditions(filters)
+    const { caller, target } = filters
+    const [callers, targets] = [await findIds(database, caller), await findIds(database, target)]
+    const conditions = toConditions({ ...filters, callers, targets })
     if (after !== undefined) {
       const [last] = await database.query<Pick<AuditRow, 'id' | 'at'>>(
         'SELECT id, at FROM modelmount_audit WHERE id = ?',
@@ -118,7 +124,11 @@ export class AuditLog {
       [...conditions.flatMap(({ values }) => values), size],
       { isSlow: true },
     )
-    return rows.map(toEntry)
+    const names = await namesOf(
+      database,
+      rows.flatMap(({ target }) => target ?? []),
+    )
+    return rows.map((row) => toEntry(row, names.get(row.target ?? '')))
   }
 
   /** Never rejects: the change has been made, whether or not the log can say so. */
@@ -179,25 +189,55 @@ interface AuditCondition {
   readonly values: readonly SqlValue[]
 }
 
-function toConditions({
-  caller,
-  action,
-  target,
-  from,
-  to,
-}: Omit<AuditQuery, keyof PageQuery>): AuditCondition[] {
-  const equal = (column: string, value: string | undefined): AuditCondition[] =>
-    value === undefined ? [] : [{ sql: `${column} = ?`, values: [toAuditedId(value)] }]
+interface AuditConditions extends Pick<AuditQuery, 'action' | 'from' | 'to'> {
+  readonly callers: readonly string[] | undefined
+  readonly targets: readonly string[] | undefined
+}
+
+function toConditions({ callers, action, targets, from, to }: AuditConditions): AuditCondition[] {
+  const isOneOf = (column: string, values: readonly string[] | undefined): AuditCondition[] =>
+    values === undefined
+      ? []
+      : [{ sql: values.length === 1 ? `${column} = ?` : `${column} IN (${toMarks(values)})`, values }]
   const compare = (name: 'from' | 'to', sql: string, date: Date | undefined): AuditCondition[] =>
     date === undefined ? [] : [{ sql, values: [toTime(name, date)] }]
   return [
-    ...equal('caller', caller),
-    ...equal('action', action),
-    ...equal('target', target),
+    ...isOneOf('caller', callers),
+    ...isOneOf('action', action === undefined ? undefined : [toAuditedId(action)]),
+    ...isOneOf('target', targets),
     ...compare('from', 'at >= ?', from),
     ...compare('to', 'at < ?', to),
   ]
 }
+
+/** Returns an id, and the ids of keys with this name and of their limit requests, at most 100. */
+async function findIds(database: Database, text: string | undefined): Promise<readonly string[] | undefined> {
+  if (text === undefined) return undefined
+  const rows = await database.query<{ readonly id: string }>(
+    `SELECT k.id FROM modelmount_keys k WHERE lower(k.name) = lower(?)
+     UNION ALL SELECT r.id FROM modelmount_limit_requests r JOIN modelmount_keys k ON k.id = r.key_id
+       WHERE lower(k.name) = lower(?)
+     LIMIT 100`,
+    [toAuditedName(text), toAuditedName(text)],
+    { isSlow: true },
+  )
+  return [toAuditedId(text), ...rows.map(({ id }) => id)]
+}
+
+/** Returns the current names of keys, and those of the keys of limit requests, by id. */
+async function namesOf(database: Database, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const known = [...new Set(ids)].filter((id) => toSafeId(id) !== '')
+  if (known.length === 0) return new Map()
+  const rows = await database.query<Record<'id' | 'name', string>>(
+    `SELECT id, name FROM modelmount_keys WHERE id IN (${toMarks(known)})
+     UNION ALL SELECT r.id, k.name FROM modelmount_limit_requests r JOIN modelmount_keys k ON k.id = r.key_id
+       WHERE r.id IN (${toMarks(known)})`,
+    [...known, ...known],
+  )
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+const toMarks = (values: readonly unknown[]): string => values.map(() => '?').join(', ')
 
 function toTime(param: 'from' | 'to', date: Date): number {
   const time = date.getTime()
@@ -221,13 +261,17 @@ interface AuditRow {
   readonly error: LlmErrorCode | null
 }
 
-const toEntry = ({ key_id, key_name, target, tenant, error, ...row }: AuditRow): AuditEntry => ({
+const toEntry = (
+  { key_id, key_name, target, tenant, error, ...row }: AuditRow,
+  targetName: string | undefined,
+): AuditEntry => ({
   id: row.id,
   at: new Date(row.at),
   caller: row.caller,
   ...(key_id !== null && { key: { id: key_id, name: key_name ?? '' } }),
   action: row.action,
   ...(target !== null && { target }),
+  ...(targetName !== undefined && { targetName }),
   ...(tenant !== null && { tenant }),
   changes: JSON.parse(row.changes) as Record<string, unknown>,
   outcome: row.outcome,

@@ -1,20 +1,24 @@
 /** Records the changes of routes in the audit log. */
 import { type AdminCall, type AdminRoute, scopeOf } from './route.ts'
 
-export const recordChange = (route: AdminRoute, call: AdminCall): Promise<unknown> =>
-  call.llm.audit.record(
+export async function recordChange(route: AdminRoute, call: AdminCall): Promise<unknown> {
+  // The change itself says what is wrong, such as an unknown id.
+  const context = await route.describeBefore?.(call).catch(() => undefined)
+  const { tenant } = fieldsOf(call.body)
+  return call.llm.audit.record(
     {
       caller: call.caller,
       action: route.name,
       target: call.id || undefined,
-      tenant: route.tenantOf?.(call) ?? fieldsOf(call.body).tenant ?? undefined,
-      changes: fieldsOf(call.body),
+      tenant: route.tenantOf?.(call) ?? tenant ?? context?.tenant,
+      changes: { ...fieldsOf(call.body), ...context?.changes },
       describe: nameChanged,
       // Else keys of users could fill the log with attempts that change nothing.
       keepsFailures: scopeOf(route) === 'admin',
     },
     () => route.handle(call),
   )
+}
 
 /** Ids in the response of a route: of an entry, or of a key beside its secret. */
 function nameChanged(response: unknown): Readonly<Record<'target' | 'tenant', string | undefined>> {

@@ -32,8 +32,16 @@ export interface AdminRoute {
    * response say it.
    */
   tenantOf?(call: AdminCall): string
+  /** For the audit log: what a change is about, as far as the request does not say it. If it rejects, nothing is added. */
+  describeBefore?(call: AdminCall): Promise<ChangeContext>
   /** Returns the value of the JSON response. With a media type as `response`, returns an `HttpResponse`. */
   handle(call: AdminCall): Promise<unknown>
+}
+
+export interface ChangeContext {
+  /** Added to the requested settings. */
+  readonly changes: object
+  readonly tenant?: string | undefined
 }
 
 export const scopeOf = ({ method, scope = method === 'GET' ? 'admin:read' : 'admin' }: AdminRoute): Scope =>

@@ -11,9 +11,9 @@ export const auditRoutes: readonly AdminRoute[] = [
     name: 'listAuditEntries',
     summary: 'List the changes of the last year, newest first.',
     query: {
-      caller: AuditEntry.shape.caller,
+      caller: AuditEntry.shape.caller.describe('Id of the caller, or the current name of its key.'),
       action: AuditEntry.shape.action,
-      target: AuditEntry.shape.target.unwrap(),
+      target: AuditEntry.shape.target.unwrap().describe('Id of the target, or the current name of a key.'),
       from: AuditTimes.shape.from.unwrap(),
       to: AuditTimes.shape.to.unwrap(),
       limit: Limit,

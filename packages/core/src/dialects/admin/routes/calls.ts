@@ -25,6 +25,12 @@ export const callRoutes: readonly AdminRoute[] = [
     summary: 'End a running call. A call of another app process ends within two seconds.',
     needsDatabase,
     response: CanceledCall,
+    describeBefore: async ({ llm, id }) => {
+      const { data } = await llm[internals].runningCalls.list()
+      const { model, key = '', caller, tenant } = data.find((call) => call.id === id) ?? {}
+      const keyName = llm.keys.hasDatabase ? (await llm.keys.namesOf([key])).get(key) : undefined
+      return { changes: { model, caller, keyName }, tenant: tenant || undefined }
+    },
     handle: async ({ llm, id }) => ({ id, status: await llm[internals].runningCalls.cancel(id) }),
   },
   {

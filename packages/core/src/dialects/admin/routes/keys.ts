@@ -49,6 +49,11 @@ export const keyRoutes: readonly AdminRoute[] = [
     body: KeyChanges,
     canConflict: true,
     response: ApiKey,
+    describeBefore: async ({ llm, id, body }) => {
+      const key: Readonly<Record<string, unknown>> = { ...(await llm.keys.get(id)) }
+      const names = Object.keys(body as object).map((name) => (name === 'expiresIn' ? 'expiresAt' : name))
+      return { changes: { before: Object.fromEntries(names.map((name) => [name, key[name] ?? null])) } }
+    },
     handle: ({ llm, id, body }) => llm.keys.update(id, body as settings.KeyChanges),
   },
   {

@@ -3,7 +3,7 @@ import { tenantOf } from '../../../accounts/auth/caller.ts'
 import type { Decision } from '../../../accounts/keys/limit-requests.ts'
 import { DecisionInput, LimitRequestInput, parseSettings } from '../../../accounts/keys/schema.ts'
 import type * as settings from '../../../accounts/keys/settings.ts'
-import { type AdminRoute, parsePage, toPage } from '../route.ts'
+import { type AdminCall, type AdminRoute, type ChangeContext, parsePage, toPage } from '../route.ts'
 import { LimitRequest } from '../schema/keys.ts'
 import { After, Limit, pageOf } from '../schema/lists.ts'
 
@@ -45,6 +45,7 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     isBodyOptional: true,
     canConflict: true,
     response: LimitRequest,
+    describeBefore: describeRequest,
     handle: ({ llm, id, caller, body }) =>
       llm.keys.requests.approve(id, { ...(body as Decision), decidedBy: caller.id }),
   },
@@ -57,7 +58,14 @@ export const limitRequestRoutes: readonly AdminRoute[] = [
     isBodyOptional: true,
     canConflict: true,
     response: LimitRequest,
+    describeBefore: describeRequest,
     handle: ({ llm, id, caller, body }) =>
       llm.keys.requests.refuse(id, { ...(body as Decision), decidedBy: caller.id }),
   },
 ]
+
+/** Describes a request that is about to be decided. */
+async function describeRequest({ llm, id }: AdminCall): Promise<ChangeContext> {
+  const { limits, spendingLimit } = await llm.keys.requests.get(id)
+  return { changes: { limits, ...(spendingLimit && { spendingLimit }) } }
+}

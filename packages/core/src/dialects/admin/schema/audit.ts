@@ -12,8 +12,16 @@ export const AuditEntry = z.strictObject({
     .describe('The API key of the caller, with the name that it had then.'),
   action: z.string().describe('The operationId of the operation, such as revokeKey.'),
   target: z.string().optional().describe('Id of what was changed, or `(deleted)` if its tenant is deleted.'),
+  targetName: z
+    .string()
+    .optional()
+    .describe('Current name of the target, if it is a key, or of the key of a limit request.'),
   tenant: z.string().optional().describe('The tenant whose data was changed, if it is known.'),
-  changes: z.record(z.string(), z.unknown()).describe('The requested settings. Never contains a secret.'),
+  changes: z
+    .record(z.string(), z.unknown())
+    .describe(
+      'The requested settings, and `before` with those that they replace. Decisions have the requested limits, canceled calls their model, caller and key. Never contains a secret.',
+    ),
   outcome: z
     .enum(['success', 'failure', 'unknown'])
     .describe('unknown while the change runs, and if the process was killed meanwhile.'),
