@@ -17,7 +17,7 @@ export interface CurrentLimits extends LimitIncrease {
   readonly isComplete: boolean
 }
 
-type Values = Readonly<Record<string, number | undefined>>
+type LimitValues = Readonly<Record<string, number | undefined>>
 
 /** Returns the limits that apply to a key: its own ones, else those of its tier. */
 export function currentLimitsOf(
@@ -32,7 +32,7 @@ export function currentLimitsOf(
 /** Throws an `invalid_request` that names the first limit that would become lower. */
 export function expectIncrease({ limits, spendingLimit }: LimitIncrease, current: CurrentLimits): void {
   const { perEndUser, ...own } = limits
-  const expectHigher = (prefix: string, requested: Values, now: Values): void => {
+  const expectHigher = (prefix: string, requested: LimitValues, now: LimitValues): void => {
     for (const [name, value] of Object.entries(requested))
       if (value !== undefined && isLower(value, now[name], current.isComplete))
         throw lowerLimit(`${prefix}${name}`, `${value}`, now[name])
@@ -50,7 +50,7 @@ export function expectIncrease({ limits, spendingLimit }: LimitIncrease, current
 /** Raises the limits of a key. A limit that is higher than the requested one by now, or that is gone, stays so. */
 export function raiseLimits(grant: Grant, { limits, spendingLimit }: LimitIncrease, tiers?: Tiers): Grant {
   const current = currentLimitsOf(grant, tiers)
-  const higher = (requested: Values, now: Values): Values =>
+  const higher = (requested: LimitValues, now: LimitValues): LimitValues =>
     Object.fromEntries(
       Object.entries(requested).filter(
         ([name, value]) => value !== undefined && !isLower(value, now[name], current.isComplete),
@@ -71,7 +71,7 @@ export function raiseLimits(grant: Grant, { limits, spendingLimit }: LimitIncrea
   }
 }
 
-const ownLimitsOf = ({ limits: { perEndUser: _, ...own } }: CurrentLimits): Values => own
+const ownLimitsOf = ({ limits: { perEndUser: _, ...own } }: CurrentLimits): LimitValues => own
 
 const isLower = (requested: number, now: number | undefined, isComplete: boolean): boolean =>
   now === undefined ? isComplete : requested < now
