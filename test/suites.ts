@@ -42,6 +42,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/console/browser/*.test.ts': ['.ci/run', 'pages of the console in Chromium'],
   'test/shutdown/drained-streams.test.ts': ['.ci/run', 'seconds of draining on each mount'],
   'test/tools/*.test.ts': ['.ci/run', 'installs bundlers, runners, Jest and Hono from a registry, a sample'],
+  'test/upstream/{anthropic,ollama}.test.ts': [
+    '.ci/run',
+    'calls through a second app, over the APIs that fewer servers have',
+  ],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',
@@ -384,6 +388,7 @@ export const unitSuites: readonly string[] = [
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
   'packages/core/src/engine/{,local/ipc/,local/model-process/kv-cache/}*.test.ts',
+  'packages/core/src/engine/upstream/**/*.test.ts',
   'packages/core/src/engine/local/model-process/decoding/!(token-text).test.ts',
   'packages/core/src/engine/local/model-process/prompt/!(tokenizer).test.ts',
 ]

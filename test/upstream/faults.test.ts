@@ -186,6 +186,20 @@ test('an error within the stream is an error without the words of the server', a
   expect((error as Error).message).not.toContain(secret)
 })
 
+test('an error in the same chunk as a part of the answer comes after this part', async () => {
+  server.answer = (response) => {
+    response.cork()
+    sendEvents(response, chatDelta({ content: 'Good' }), { error: { message: secret, code: 500 } }).end()
+  }
+  let text = ''
+  const read = async () => {
+    for await (const event of ask()) if (event.type === 'text') text += event.text
+  }
+
+  await expect(read()).rejects.toEqual(code('upstream'))
+  expect(text).toBe('Good')
+})
+
 test('a response of status 200 with an error instead of a stream is an error', async () => {
   server.answer = (response) => sendJson(response, { error: { message: secret, code: 429 } })
 

@@ -66,7 +66,7 @@ export interface ResolvedUpstreamOptions {
 
 const apiNames = ['openai', 'anthropic', 'ollama'] as const
 const servers = ['vllm', 'sglang', 'llama-server', 'modelmount', 'openai', 'other'] as const
-const capabilities = [
+export const capabilities = [
   'completion',
   'embedding',
   'tools',

@@ -44,10 +44,13 @@ export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: 
   return new LlmError('upstream', 'The upstream server failed.', {}, { cause })
 }
 
-/** An error that the server has sent within a response of status 200. */
-export function toInBandError(error: unknown, model: string): LlmError {
+/**
+ * An error that the server has sent within a response of status 200.
+ *
+ * @param status status that the error would have had before the response @default that in its `code`
+ */
+export function toInBandError(error: unknown, model: string, status = statusIn(error)): LlmError {
   const text = JSON.stringify(error)?.slice(0, maxTextLength) ?? ''
-  const status = statusIn(error)
   if (status !== undefined && status >= 400) return toRefusal({ status, retryAfter: undefined, text }, model)
   const overflow = findContextOverflow(text)
   const cause = new Error(`The upstream server sent an error: ${text}`)

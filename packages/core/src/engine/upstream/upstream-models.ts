@@ -35,14 +35,20 @@ export class UpstreamModels {
 
   /** Rejects with an `LlmError` if the server is away, and has never said whether it has the model. */
   async find(name: string): Promise<Model | undefined> {
-    const known = this.#known().get(name)
+    const known = this.#get(name)
     if (known && (this.#listed || this.#options.models)) return known
     await this.#refresh()
-    return this.#known().get(name)
+    return this.#get(name)
   }
 
   contextSizeOf(name: string): number {
-    return this.#known().get(name)?.details?.contextSize ?? 0
+    return this.#get(name)?.details?.contextSize ?? 0
+  }
+
+  /** Ollama lists `tiny:latest`, which `tiny` means, too. */
+  #get(name: string): Model | undefined {
+    const known = this.#known()
+    return known.get(name) ?? known.get(`${name}:latest`)
   }
 
   /** The models of the option if there is one, with what the server says about them. */

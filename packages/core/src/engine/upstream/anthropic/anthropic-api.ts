@@ -1,17 +1,61 @@
-/** Requests and answers of this API. Under construction: it answers no request yet. */
+/** Requests and answers of the Anthropic API. */
+import { LlmError } from '../../../errors.ts'
+import type { EngineCall } from '../../engine.ts'
+import type { GenerateRequest } from '../../request.ts'
+import { readCount, readRecord } from '../response-fields.ts'
 import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
-import { unsupportedByUpstream } from '../upstream-errors.ts'
+import type { UpstreamClient } from '../upstream-client.ts'
+import { invalidResponse } from '../upstream-errors.ts'
+import { toEmptyAnswer, toPieces } from './chat-answer.ts'
+import { toCountBody, toMessagesBody } from './chat-request.ts'
+import { readModels } from './models.ts'
+
+/** The version of the API that all its servers know. */
+const version = '2023-06-01'
 
 export class AnthropicApi implements UpstreamApi {
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
-    return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
+    return { 'anthropic-version': version, ...(apiKey !== undefined && { 'x-api-key': apiKey }) }
   }
 
-  async listModels(): Promise<readonly ListedModel[]> {
-    return []
+  listModels(client: UpstreamClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
+    return readModels(client, signal)
   }
 
-  generate(): AsyncIterable<readonly AnswerPiece[]> {
-    throw unsupportedByUpstream('chats', 'model')
+  async *generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    { signal }: EngineCall,
+  ): AsyncGenerator<readonly AnswerPiece[]> {
+    const json = toMessagesBody(request)
+    const { model } = request
+    const message = { path: '/v1/messages', json, model, signal }
+    if (json.stream) {
+      yield* toPieces(client.readEvents(message), model)
+      return
+    }
+    const body = await client.readJson(message).catch((cause: unknown) => {
+      if (!signal.aborted) throw cause
+    })
+    if (body !== undefined) yield toEmptyAnswer(body)
+  }
+
+  async countTokens(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    { signal }: EngineCall,
+  ): Promise<number | undefined> {
+    const json = toCountBody(request)
+    try {
+      const path = '/v1/messages/count_tokens'
+      const body = await client.readJson({ path, json, model: request.model, signal })
+      const count = readCount(readRecord(body, 'the count').input_tokens, '`input_tokens`')
+      if (count === undefined) throw invalidResponse('the count is missing')
+      return count
+    } catch (cause) {
+      // Other servers with this API may lack the route.
+      if (LlmError.is(cause) && cause.code === 'not_found') return undefined
+      throw cause
+    }
   }
 }

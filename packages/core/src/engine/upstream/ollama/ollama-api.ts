@@ -1,17 +1,36 @@
-/** Requests and answers of this API. Under construction: it answers no request yet. */
+/** Requests and answers of the Ollama API. The server cannot count tokens. */
+import type { Embeddings, EmbedRequest } from '../../embeddings.ts'
+import type { EngineCall } from '../../engine.ts'
+import type { GenerateRequest } from '../../request.ts'
 import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
-import { unsupportedByUpstream } from '../upstream-errors.ts'
+import type { UpstreamClient } from '../upstream-client.ts'
+import { toPieces } from './chat-answer.ts'
+import { toOllamaRequest } from './chat-request.ts'
+import { embed } from './embeddings.ts'
+import { OllamaModels } from './models.ts'
 
 export class OllamaApi implements UpstreamApi {
+  readonly #models = new OllamaModels()
+
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
     return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
   }
 
-  async listModels(): Promise<readonly ListedModel[]> {
-    return []
+  listModels(client: UpstreamClient, signal: AbortSignal): Promise<readonly ListedModel[]> {
+    return this.#models.read(client, signal)
   }
 
-  generate(): AsyncIterable<readonly AnswerPiece[]> {
-    throw unsupportedByUpstream('chats', 'model')
+  async *generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    { signal }: EngineCall,
+  ): AsyncGenerator<readonly AnswerPiece[]> {
+    const { path, body } = toOllamaRequest(request)
+    const { model } = request
+    yield* toPieces(client.readLines({ path, json: body, model, signal }), model)
+  }
+
+  embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {
+    return embed(request, client, call)
   }
 }

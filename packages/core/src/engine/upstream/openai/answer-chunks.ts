@@ -3,6 +3,7 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import { isRecord } from '../../../util/is-record.ts'
 import { tryParseJson } from '../../../util/try-parse-json.ts'
 import type { FinishReason, SampledToken, TokenLogprob } from '../../events.ts'
+import { parsePieces } from '../parse-pieces.ts'
 import type { AnswerPiece, ReportedUsage } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 
@@ -14,10 +15,7 @@ export async function* readAnswer(
   model: string,
 ): AsyncGenerator<readonly AnswerPiece[]> {
   const reader = new ChunkReader(model)
-  for await (const events of chunks) {
-    const pieces = events.flatMap(({ data }) => reader.read(data))
-    if (pieces.length > 0) yield pieces
-  }
+  yield* parsePieces(chunks, ({ data }) => reader.read(data))
   // Some servers close the connection without `[DONE]`.
   const end = reader.end()
   if (end) yield [end]
