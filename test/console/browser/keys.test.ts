@@ -80,6 +80,29 @@ test('rotating a key keeps its previous secret for the chosen time', async () =>
 
   expect(await app.llm.keys.authenticate(next)).toMatchObject({ id: key.id })
   await expect(app.llm.keys.authenticate(secret)).rejects.toMatchObject({ code: 'authentication' })
+  await page.getByText('Previous secrets are not valid any more.').waitFor()
+})
+
+test('a rotated key says until when its previous secret is valid, also to its holder', async () => {
+  const holder = await app.open({ key: { name: 'Shared' }, page: '#/my-key' })
+  const { id } = await app.llm.keys.authenticate(holder.secret)
+  const { page, expectGood } = await app.open({ key: operator, page: `#/keys/${id}` })
+
+  await page.getByRole('button', { name: 'Rotate' }).click()
+  await page.getByRole('button', { name: 'Rotate key' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Key rotated' })
+  await dialog.getByText(/Previous secrets stay valid until \w/).waitFor()
+  await expectGood('keys-rotated')
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('Previous secret valid until').waitFor()
+  await expectGood('key-rotated')
+  await holder.page.reload()
+  await holder.page.getByText('Previous secret valid until').waitFor()
+
+  await page.getByRole('button', { name: 'Expire previous secrets' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Expire previous secrets' }).click()
+  await page.getByText('Previous secret valid until').waitFor({ state: 'detached' })
+  await expect(app.llm.keys.authenticate(holder.secret)).rejects.toMatchObject({ code: 'authentication' })
 })
 
 test('revoking a key asks first', async () => {

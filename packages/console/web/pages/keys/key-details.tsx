@@ -11,6 +11,7 @@ import { Card, Page, Section } from '../../components/page.tsx'
 import { DailyUsage } from '../../limits/daily-usage.tsx'
 import { LimitMeters } from '../../limits/limit-meters.tsx'
 import { SpendingBar } from '../../limits/spending.tsx'
+import { ExpireSecrets } from './expire-secrets.tsx'
 import { KeyFacts } from './key-facts.tsx'
 import { keyQuery } from './queries.ts'
 import { RevokeKey } from './revoke-key.tsx'
@@ -51,17 +52,21 @@ export function KeyDetails({ id }: { readonly id: string }) {
 }
 
 function KeyActions({ of: key }: { readonly of: ApiKey }) {
-  const [open, setOpen] = useState<'rotate' | 'revoke' | undefined>()
+  const [open, setOpen] = useState<'rotate' | 'expire' | 'revoke' | undefined>()
   const close = (): void => setOpen(undefined)
   if (!useCan('admin') || key.status === 'revoked') return null
   return (
     <>
       <ButtonLink href={`/keys/${key.id}/edit`}>Edit</ButtonLink>
       <Button onClick={() => setOpen('rotate')}>Rotate</Button>
+      {key.previousSecretExpiresAt !== undefined && (
+        <Button onClick={() => setOpen('expire')}>Expire previous secrets</Button>
+      )}
       <Button kind="caution" onClick={() => setOpen('revoke')}>
         Revoke
       </Button>
       {open === 'rotate' && <RotateKey of={key} onClose={close} />}
+      {open === 'expire' && <ExpireSecrets of={key} onClose={close} />}
       {open === 'revoke' && <RevokeKey of={key} onClose={close} />}
     </>
   )

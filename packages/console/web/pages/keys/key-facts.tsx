@@ -17,6 +17,9 @@ export const KeyFacts = ({ of: key }: { readonly of: ApiKey }) => (
     <Fact name="Secret">
       <span class="code">{key.hint}</span>
     </Fact>
+    {key.previousSecretExpiresAt !== undefined && (
+      <TimeFact name="Previous secret valid until" at={key.previousSecretExpiresAt} />
+    )}
     <Fact name="Id">
       <span class="code">{key.id}</span>{' '}
       <CopyButton text={key.id} label="Copy id" kind="plain" isTextHidden />

@@ -7,6 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Dialog, DialogActions, DialogBody } from '../../components/dialog.tsx'
 import { ErrorMessage } from '../../components/error-message.tsx'
 import { SelectField } from '../../components/form/field.tsx'
+import { Time } from '../../components/text/time.tsx'
 import { useKeyChanged } from './queries.ts'
 import { SecretDialog } from './secret-dialog.tsx'
 
@@ -29,13 +30,19 @@ export function RotateKey({ of: key, onClose }: { readonly of: ApiKey; readonly 
     gcTime: 0,
   })
   if (rotation.data) {
+    const { key: rotated, secret } = rotation.data
     return (
-      <SecretDialog
-        title="Key rotated"
-        secret={rotation.data.secret}
-        of={rotation.data.key}
-        onClose={onClose}
-      />
+      <SecretDialog title="Key rotated" secret={secret} of={rotated} onClose={onClose}>
+        <p>
+          {rotated.previousSecretExpiresAt === undefined ? (
+            'Previous secrets are not valid any more.'
+          ) : (
+            <>
+              Previous secrets stay valid until <Time at={rotated.previousSecretExpiresAt} />.
+            </>
+          )}
+        </p>
+      </SecretDialog>
     )
   }
   return (
