@@ -80,6 +80,31 @@ test('serve prints one line with its address and answers with the built-in model
   expect(server.stdoutLines).toEqual([expect.stringMatching(/^Listening on http:\/\/127\.0\.0\.1:\d+$/)])
 })
 
+test('--upstream serves the models of another server, with the key in a file', async () => {
+  const data = emptyFolder()
+  const keyFile = join(data, 'key')
+  const create = run(['keys', 'create', 'front', '--data', data])
+  await create.exit
+  await writeFile(keyFile, /sk-\S+/.exec(create.stdoutLines.join('\n'))?.[0] ?? '')
+  const upstream = await run(['serve', '--port', '0', '--auth', 'keys', '--data', data]).address
+  const front = (environment: NodeJS.ProcessEnv) =>
+    run(['serve', '--port', '0', '--models', emptyFolder(), '--upstream', `gpu=${upstream}`], environment)
+      .address
+  const [withKey, withoutKey] = await Promise.all([
+    front({ MODELMOUNT_UPSTREAM_GPU_KEY_FILE: keyFile }),
+    front({}),
+  ])
+
+  const answer = await ask(withKey, { model: 'gpu/tiny', temperature: 0 })
+  const refused = await ask(withoutKey, { model: 'gpu/tiny' })
+
+  expect(await answer.json()).toMatchObject({
+    model: 'gpu/tiny',
+    choices: [{ message: { content: 'Hello! How can I help you?' } }],
+  })
+  expect(refused.status).toBe(500)
+})
+
 test('--metrics and --metrics-port serve metrics, which are a 404 without them', async () => {
   const server = run(['serve', '--port', '0', '--metrics', '--metrics-port', '0'])
   const plain = run(['serve', '--port', '0'])

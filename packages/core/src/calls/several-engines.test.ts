@@ -112,7 +112,7 @@ test('the APIs show a model of an engine with its capabilities and context size'
     details: { context_length: 32_768, format: '' },
   })
   expect(shown).toMatchObject({ capabilities, details: { format: '' } })
-  expect(openai).toMatchObject({ id: 'gpu/tiny', owned_by: 'gpu' })
+  expect(openai).toMatchObject({ id: 'gpu/tiny', owned_by: 'modelmount' })
   expect(anthropic).toMatchObject({ id: 'gpu/tiny', max_input_tokens: 32_768 })
   expect(await llm.models.details('gpu/tiny')).toMatchObject({ capabilities, contextSize: 32_768 })
 })

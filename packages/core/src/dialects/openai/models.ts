@@ -30,5 +30,6 @@ const toModel = (id: string, { modifiedAt, isBuiltIn, engine }: Model): object =
   id,
   object: 'model',
   created: Math.floor(modifiedAt.getTime() / 1000),
-  owned_by: isBuiltIn ? 'modelmount' : (engine ?? 'library'),
+  // Not the name of the engine: clients tell by this field which fields a server takes.
+  owned_by: isBuiltIn || engine !== undefined ? 'modelmount' : 'library',
 })
