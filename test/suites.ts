@@ -202,6 +202,7 @@ interface LongSuite {
     | 'packaging'
     | 'agents'
     | 'peers'
+    | 'upstreams'
     | 'operations'
   /** What the suite tries in the long run. */
   readonly tries: string
@@ -349,6 +350,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/peers/llama-server.test.ts': {
     part: 'peers',
     tries: "the tests of llama.cpp's server, with llama-server and with Modelmount",
+  },
+  'test/upstream/llama-server.test.ts': {
+    part: 'upstreams',
+    tries: "an app whose engine is llama.cpp's server",
   },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },

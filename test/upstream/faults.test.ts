@@ -50,6 +50,7 @@ test.each<[what: string, status: number, expected: object]>([
   ['422', 422, { code: 'invalid_request' }],
   ['413', 413, { code: 'too_large' }],
   ['500', 500, { code: 'upstream' }],
+  ['501', 501, { code: 'invalid_request' }],
   ['503', 503, { code: 'overloaded' }],
 ])(
   'a response with status %s is a typed error without the words of the server',

@@ -28,6 +28,8 @@ export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: 
       { cause },
     )
   if (status === 404) return withCause(modelNotFound(model), cause)
+  if (status === 501)
+    return new LlmError('invalid_request', 'The upstream server does not support this.', {}, { cause })
   if (status === 413)
     return new LlmError('too_large', 'The request is too large for the upstream server.', {}, { cause })
   if (status === 429 || status === 503 || status === 529) {

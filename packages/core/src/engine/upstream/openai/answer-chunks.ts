@@ -88,9 +88,9 @@ class ChunkReader {
     const pieces: AnswerPiece[] = []
     // vLLM has renamed its field.
     const reasoning = toText(delta.reasoning_content) || toText(delta.reasoning)
-    if (reasoning) pieces.push({ type: 'reasoning', text: reasoning })
+    if (reasoning) pieces.push({ type: 'reasoning', text: reasoning, logprobs })
     const text = toText(delta.content) || toText(delta.text)
-    if (text || logprobs) pieces.push({ type: 'text', text, ...(logprobs && { logprobs }) })
+    if (text || (logprobs && !reasoning)) pieces.push({ type: 'text', text, logprobs })
     if (Array.isArray(delta.tool_calls))
       for (const call of delta.tool_calls) pieces.push(...this.#readCall(call))
     return pieces
