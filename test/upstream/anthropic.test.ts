@@ -178,15 +178,19 @@ test('a prompt that is too long names its tokens', async () => {
   })
 })
 
-test('a field that the API lacks is an error in the API of the client', async () => {
-  const response = await fetch(`${apps.url}/v1/chat/completions`, {
+test.each([
+  ['/v1/chat/completions', { seed: 1 }, { param: 'seed', code: 'unsupported_parameter' }],
+  ['/v1/chat/completions', { reasoning_effort: 'minimal' }, { param: 'reasoning_effort' }],
+  ['/api/chat', { options: { min_p: 0.1 } }, expect.stringMatching(/^invalid options.min_p: /)],
+])('a field that the API lacks is an error in the API of the client: %s', async (path, fields, expected) => {
+  const response = await fetch(`${apps.url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], seed: 1 }),
+    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields }),
   })
 
   expect(response.status).toBe(400)
-  expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('a seed') } })
+  expect(await response.json()).toMatchObject({ error: expected })
 })
 
 test('the list of models has those of the other app', async () => {

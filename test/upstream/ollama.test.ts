@@ -208,19 +208,24 @@ test('a prompt that is too long is truncated only if the request asks for it', a
   expect(usage.inputTokens).toBeLessThan(1_024)
 })
 
-test('a field that the API lacks is an error in the API of the client', async () => {
-  const response = await fetch(`${apps.url}/v1/chat/completions`, {
+const tools = [{ type: 'function', function: weather }]
+test.each([
+  ['/v1/chat/completions', { logit_bias: { 5: 1 } }, { param: 'logit_bias', code: 'unsupported_parameter' }],
+  ['/v1/chat/completions', { tools, parallel_tool_calls: false }, { param: 'parallel_tool_calls' }],
+  [
+    '/v1/messages',
+    { max_tokens: 5, tools: [{ name: 'a', input_schema: { type: 'object' } }], tool_choice: { type: 'any' } },
+    { message: expect.stringMatching(/^tool_choice: /) },
+  ],
+])('a field that the API lacks is an error in the API of the client: %s', async (path, fields, expected) => {
+  const response = await fetch(`${apps.url}${path}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: 'tiny',
-      messages: [{ role: 'user', content: 'Hi' }],
-      logit_bias: { 5: 1 },
-    }),
+    body: JSON.stringify({ model: 'tiny', messages: [{ role: 'user', content: 'Hi' }], ...fields }),
   })
 
   expect(response.status).toBe(400)
-  expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('logit biases') } })
+  expect(await response.json()).toMatchObject({ error: expected })
 })
 
 test('the list of models has those of the other app, with what they can do', async () => {

@@ -1,5 +1,6 @@
 /** Schema helpers that several dialects share. */
 import { z } from 'zod'
+import type { Sampling } from '../engine/request.ts'
 import { optional, StopSequence } from '../models/modelfile/parameters.ts'
 import { isRecord } from '../util/is-record.ts'
 
@@ -51,6 +52,35 @@ export const createFieldMapper =
   (mappings: readonly (readonly [neutral: RegExp, own: string])[]) =>
   (param: string): string =>
     mappings.reduce((name, [neutral, own]) => name.replace(neutral, own), param)
+
+const samplingNames = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  minP: 'min_p',
+  seed: 'seed',
+  repeatPenalty: 'repeat_penalty',
+  repeatLastN: 'repeat_last_n',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  logitBias: 'logit_bias',
+  dry: 'dry_multiplier',
+  xtc: 'xtc_probability',
+  ignoreEos: 'ignore_eos',
+  minTokens: 'min_tokens',
+} as const satisfies Record<keyof Sampling, string>
+
+/**
+ * Maps fields that an upstream server may lack. All APIs here have the same names for them.
+ *
+ * @param samplingPath path of the object with the sampling fields
+ */
+export const upstreamMappings = (samplingPath = '') => [
+  ...Object.entries(samplingNames).map(
+    ([neutral, own]) => [new RegExp(`^sampling\\.${neutral}$`), samplingPath + own] as const,
+  ),
+  [/^toolChoice(?=$|\.)/, 'tool_choice'] as const,
+]
 
 type Defined<Values> = { [Key in keyof Values]?: Exclude<Values[Key], undefined> }
 

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../http/message.ts'
 import { json } from '../../http/respond.ts'
 import { eventFrame } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { createFieldMapper } from '../fields.ts'
+import { createFieldMapper, upstreamMappings } from '../fields.ts'
 import type { FieldIssue, IssueFormatter } from '../parse.ts'
 
 export function renderError(error: LlmError, requestId: string): HttpResponse {
@@ -66,7 +66,11 @@ function messageOf({ code, message, details }: LlmError): string {
 const toField = createFieldMapper([
   [/^format\.schema.*/s, 'output_config.format.schema'],
   [/^tools\[(\d+)\]\.parameters.*/s, 'tools.$1.custom.input_schema'],
+  [/^tools\[(\d+)\]\.strict$/, 'tools.$1.custom.strict'],
   [/^maxTokens$/, 'max_tokens'],
+  [/^templateOptions\.reasoning_effort$/, 'output_config.effort'],
+  [/^toolChoice\.parallel$/, 'tool_choice.disable_parallel_tool_use'],
+  ...upstreamMappings(),
 ])
 
 const kinds = {

@@ -4,7 +4,7 @@ import type { HttpResponse } from '../../http/message.ts'
 import { empty, json, text } from '../../http/respond.ts'
 import { jsonLine } from '../../http/streams.ts'
 import { retryHeaders } from '../../limits/headers.ts'
-import { createFieldMapper } from '../fields.ts'
+import { createFieldMapper, upstreamMappings } from '../fields.ts'
 
 export function renderError(error: LlmError): HttpResponse {
   const status = statusOf(error.code)
@@ -49,4 +49,6 @@ const toField = createFieldMapper([
   [/^format\.schema.*/s, 'format'],
   [/^(tools\[\d+\])\.parameters.*/s, '$1.function.parameters'],
   [/^maxTokens$/, 'options.num_predict'],
+  [/^templateOptions\.reasoning_effort$/, 'think'],
+  ...upstreamMappings('options.'),
 ])

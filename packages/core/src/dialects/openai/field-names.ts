@@ -1,17 +1,22 @@
 /** Maps the engine's field names in errors to the field names of each route. */
 import { LlmError } from '../../errors.ts'
 import type { ModelHandler } from '../dialect.ts'
-import { createFieldMapper } from '../fields.ts'
+import { createFieldMapper, upstreamMappings } from '../fields.ts'
 
 type FieldMapper = ReturnType<typeof createFieldMapper>
+
+const sharedMappings = [[/^toolChoice\.parallel$/, 'parallel_tool_calls'] as const, ...upstreamMappings()]
 
 /** Maps field names for completions and embeddings. */
 export const mapCompletionField = createFieldMapper([
   [/^format(?=$|\.)/, 'response_format'],
-  [/^(tools\[\d+\])\.parameters/, '$1.function.parameters'],
+  [/^(tools\[\d+\])\.(?=parameters|strict)/, '$1.function.'],
   [/^inputs(?=\[)/, 'input'],
   [/^maxTokens$/, 'max_tokens'],
   [/^promptEnd$/, 'add_generation_prompt'],
+  [/^templateOptions\.reasoning_effort$/, 'reasoning_effort'],
+  [/^templateOptions(?=\.)/, 'chat_template_kwargs'],
+  ...sharedMappings,
 ])
 
 /** Maps field names for the Responses API, where functions and schemas are not nested in an envelope. */
@@ -19,6 +24,8 @@ export const mapResponsesField = createFieldMapper([
   [/^format(?=$|\.)/, 'text.format'],
   [/^maxTokens$/, 'max_output_tokens'],
   [/^promptEnd$/, 'add_generation_prompt'],
+  [/^templateOptions\.reasoning_effort$/, 'reasoning.effort'],
+  ...sharedMappings,
 ])
 
 /** Maps the limit and the output constraint to the fields that a request has for them. Both have several names. */
