@@ -146,7 +146,8 @@ describe.each([
       expect(list.map(({ id }) => labels.find((label) => keyOf(label).key.id === id))).toEqual(before.list)
       for (const label of labels) {
         const { spendLimit: _, ...settings } = keyOf(label).key
-        const { spendingLimit, tenant, ...now } = await keys.get(settings.id)
+        const { spendingLimit, tenant, previousSecretExpiresAt, ...now } = await keys.get(settings.id)
+        expect(previousSecretExpiresAt !== undefined, label).toBe(label === 'rotated')
         expect(tenant, label).toBe(settings.id)
         expect(JSON.parse(JSON.stringify(now)), label).toEqual(settings)
         expect(spendingLimit && nanoUsdOf(spendingLimit), label).toEqual(expectedLimit(label))
