@@ -112,8 +112,12 @@ test('the model calls a tool', async () => {
   const answer = await collect(
     await llm.generate({
       ...chat,
-      input: { kind: 'chat', messages, tools: [weather], toolChoice: { mode: 'required' } },
-      ...{ maxTokens: 200, sampling: { temperature: 0 } },
+      input: {
+        kind: 'chat',
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'What is the weather in Paris?' }] }],
+        ...{ tools: [weather], toolChoice: { mode: 'required' } },
+      },
+      ...{ maxTokens: 400, sampling: { temperature: 0 } },
     }),
   )
   const [call] = answer.toolCalls ?? []
