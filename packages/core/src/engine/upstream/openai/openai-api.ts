@@ -32,8 +32,7 @@ export class OpenAiApi implements UpstreamApi {
     const body = await client.readJson({ path: '/v1/models', model: '', signal })
     if (!isRecord(body) || !Array.isArray(body.data)) throw invalidResponse('it has no list of models')
     const models = body.data.filter(isRecord).filter(({ id }) => typeof id === 'string' && id !== '')
-    const owner = models.map((model) => model.owned_by).find((one) => typeof one === 'string')
-    this.#server ??= detectServer(owner)
+    this.#server ??= detectServer(models.map((model) => model.owned_by))
     return models.map(toListedModel)
   }
 

@@ -77,9 +77,21 @@ export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   other: none,
 }
 
-/** @param owner value of `owned_by` in the server's list of models */
-export function detectServer(owner: string | undefined): OpenAiServer {
-  if (owner === 'vllm' || owner === 'sglang' || owner === 'modelmount') return owner
-  if (owner === 'llamacpp') return 'llama-server'
-  return owner === 'openai' || owner === 'system' || owner === 'openai-internal' ? 'openai' : 'other'
+/** @param owners values of `owned_by` in the server's list of models. Other models than its own may come first. */
+export function detectServer(owners: readonly unknown[]): OpenAiServer {
+  for (const owner of owners) {
+    const server = serverByOwner.get(owner)
+    if (server) return server
+  }
+  return 'other'
 }
+
+const serverByOwner: ReadonlyMap<unknown, OpenAiServer> = new Map([
+  ['vllm', 'vllm'],
+  ['sglang', 'sglang'],
+  ['modelmount', 'modelmount'],
+  ['llamacpp', 'llama-server'],
+  ['openai', 'openai'],
+  ['openai-internal', 'openai'],
+  ['system', 'openai'],
+])
