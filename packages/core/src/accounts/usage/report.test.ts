@@ -20,7 +20,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
   })
 
   let lastId = 0
-  const write = (caller: string, day: string, nanoUsd: number, model = 'tiny') =>
+  const write = (caller: string, day: string, nanoUsd: number, model = 'tiny', isBatch = false) =>
     database.transaction((queries) =>
       writeCall(queries, {
         ...{
@@ -31,7 +31,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
         },
         ...{ keyName: `Key ${caller}`, model, dialect: null, undeliveredTokens: 0, nanoUsd, isPriced: true },
         tokens: { input: 1, cachedInput: 2, cacheWrite: 3, output: 4 },
-        ...{ status: 'ended', durationMs: 5 },
+        ...{ isBatch, status: 'ended', durationMs: 5 },
       }),
     )
   const costs = async (query: UsageQuery) =>
@@ -69,6 +69,30 @@ describe.each(databases())('in $name', ({ fresh }) => {
       tokens: { input: 2, cachedInput: 4, cacheWrite: 6, output: 8 },
       batch: { calls: 0, nanoUsd: 0n },
     })
+  })
+
+  test('each group has the part of its batches, also on the next page', async () => {
+    await write('ann', '2026-11-01', 10)
+    await write('ann', '2026-11-01', 5, 'tiny', true)
+    await write('ann', '2026-11-02', 5, 'large', true)
+    await write('bob', '2026-11-02', 20)
+    const parts = async (query: UsageQuery) =>
+      (await ledger.report(query)).map(({ group, calls, batch }) => [
+        group,
+        calls,
+        batch.calls,
+        Number(batch.nanoUsd),
+        batch.tokens.output,
+      ])
+
+    expect(await parts({ by: 'key' })).toEqual([
+      ['ann', 3, 2, 10, 8],
+      ['bob', 1, 0, 0, 0],
+    ])
+    expect(await parts({ by: 'tenant', limit: 1 })).toEqual([['team of ann', 3, 2, 10, 8]])
+    expect(await parts({ by: 'model', after: 'large' })).toEqual([['tiny', 3, 1, 5, 4]])
+    expect(await parts({ by: 'day', model: 'large' })).toEqual([['2026-11-02', 1, 1, 5, 4]])
+    expect(await parts({ by: 'day', to: new Date('2026-11-01') })).toEqual([['2026-11-01', 2, 1, 5, 4]])
   })
 
   test('a report in the order of cost has no next page', async () => {

@@ -106,39 +106,62 @@ const orders = {
 export async function queryUsage(queries: Queries, query: UsageQuery): Promise<readonly UsageRow[]> {
   const { by } = query
   checkUsageQuery(query)
-  const group = columns[by]
-  const { sql, values } = await selectPage(queries, query)
+  const size = checkLimit(query.limit)
+  const conditions = await toConditions(queries, query)
+  // Before the sums, so that a call which ends meanwhile is never in this part only.
+  const batches = await queryBatches(queries, by, conditions)
+  const { sql, values } = selectPage(query, conditions, size)
   const rows = await queries.query<StoredSums & { group_id: string; name: string | null }>(
-    `SELECT ${group} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, sum(calls) AS calls,
-       sum(input_tokens) AS input, sum(cached_input_tokens) AS cached_input, sum(cache_write_tokens) AS cache_write,
-       sum(output_tokens) AS output, sum(undelivered_tokens) AS undelivered, sum(nano_usd) AS nano_usd,
-       sum(unpriced_calls) AS unpriced_calls, sum(batch_calls) AS batch_calls,
-       sum(batch_input_tokens) AS batch_input, sum(batch_cached_input_tokens) AS batch_cached_input,
-       sum(batch_cache_write_tokens) AS batch_cache_write, sum(batch_output_tokens) AS batch_output,
-       sum(batch_nano_usd) AS batch_nano_usd
-     ${sql}`,
+    `SELECT ${columns[by]} AS group_id, ${by === 'key' ? latestName : 'NULL'} AS name, ${toSums('')},
+       sum(undelivered_tokens) AS undelivered, sum(unpriced_calls) AS unpriced_calls ${sql}`,
     values,
     { isSlow: true },
   )
-  return rows.map(({ group_id, name, calls, nano_usd, unpriced_calls, ...kinds }) => ({
+  return rows.map(({ group_id, name, undelivered, unpriced_calls, ...sums }) => ({
     group: group_id,
     ...(name !== null && { name: name.slice(dayLength) }),
-    calls: Number(calls),
-    tokens: toTokens(kinds),
-    undeliveredTokens: Number(kinds.undelivered),
-    nanoUsd: BigInt(nano_usd),
+    ...toBatchSums(sums),
+    undeliveredTokens: Number(undelivered),
     unpricedCalls: Number(unpriced_calls),
-    batch: {
-      calls: Number(kinds.batch_calls),
-      tokens: toTokens({
-        input: kinds.batch_input,
-        cached_input: kinds.batch_cached_input,
-        cache_write: kinds.batch_cache_write,
-        output: kinds.batch_output,
-      }),
-      nanoUsd: BigInt(kinds.batch_nano_usd),
-    },
+    batch: batches.get(group_id) ?? noBatches,
   }))
+}
+
+/**
+ * Returns the parts of batches, by group. In the query for all sums, their columns would double the time for which SQLite
+ * sorts the rows.
+ */
+async function queryBatches(
+  queries: Queries,
+  by: UsageQuery['by'],
+  conditions: readonly SqlPart[],
+): Promise<ReadonlyMap<string, BatchSums>> {
+  const group = columns[by]
+  const rows = await queries.query<StoredBatchSums & { group_id: string }>(
+    `SELECT ${group} AS group_id, ${toSums('batch_')} FROM modelmount_usage_days
+     ${toWhere([...conditions, { sql: 'batch_calls > 0' }])} GROUP BY ${group}`,
+    conditions.flatMap(({ values }) => values),
+    { isSlow: true },
+  )
+  return new Map(rows.map(({ group_id, ...sums }) => [group_id, toBatchSums(sums)]))
+}
+
+/** @param prefix of the names of columns */
+const toSums = (prefix: '' | 'batch_'): string =>
+  `sum(${prefix}calls) AS calls, sum(${prefix}input_tokens) AS input,
+   sum(${prefix}cached_input_tokens) AS cached_input, sum(${prefix}cache_write_tokens) AS cache_write,
+   sum(${prefix}output_tokens) AS output, sum(${prefix}nano_usd) AS nano_usd`
+
+const toBatchSums = (sums: StoredBatchSums): BatchSums => ({
+  calls: Number(sums.calls),
+  tokens: toTokens(sums),
+  nanoUsd: BigInt(sums.nano_usd),
+})
+
+const noBatches: BatchSums = {
+  calls: 0,
+  tokens: { input: 0, cachedInput: 0, cacheWrite: 0, output: 0 },
+  nanoUsd: 0n,
 }
 
 function checkUsageQuery({ by, order = 'group', after }: UsageQuery): void {
@@ -152,30 +175,35 @@ function checkUsageQuery({ by, order = 'group', after }: UsageQuery): void {
     })
 }
 
-/** Returns the SQL after the columns of a report, which selects one page of its groups. */
-async function selectPage(
+async function toConditions(
   queries: Queries,
-  { from, to, by, limit, after, caller, model, order = 'group' }: UsageQuery,
-): Promise<SqlPart> {
-  const group = columns[by]
-  const size = checkLimit(limit)
-  const conditions: SqlPart[] = [
+  { from, to, by, after, caller, model }: UsageQuery,
+): Promise<readonly SqlPart[]> {
+  return [
     ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
     ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
     ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
     ...(model !== undefined ? [{ sql: 'model = ?', values: [toStorableId(model)] }] : []),
-    ...(after !== undefined ? [{ sql: `${group} > ?`, values: [toStorableId(after)] }] : []),
+    ...(after !== undefined ? [{ sql: `${columns[by]} > ?`, values: [toStorableId(after)] }] : []),
   ]
-  const page = (): SqlPart => ({
+}
+
+/** Returns the SQL after the columns of a report, which selects one page of its groups. */
+function selectPage(
+  { by, order = 'group' }: UsageQuery,
+  conditions: readonly SqlPart[],
+  size: number,
+): SqlPart {
+  const group = columns[by]
+  const toPage = (conditions: readonly SqlPart[]): SqlPart => ({
     sql: `FROM modelmount_usage_days ${toWhere(conditions)} GROUP BY ${group} ORDER BY ${orders[order](group)} LIMIT ?`,
     values: [...conditions.flatMap(({ values }) => values), size],
   })
-  if (by === 'model' || by === 'day') return page()
+  const page = toPage(conditions)
+  if (by === 'model' || by === 'day') return page
   // There may be many keys and tenants. SQLite would sort all rows of these days with all of their columns. So it first
   // finds the groups of the page, which reads few columns, and then the rows of these groups by an index.
-  const { sql, values } = page()
-  conditions.push({ sql: `${group} IN (SELECT ${group} ${sql})`, values })
-  return page()
+  return toPage([...conditions, { sql: `${group} IN (SELECT ${group} ${page.sql})`, values: page.values }])
 }
 
 interface SqlPart {
@@ -245,17 +273,13 @@ interface StoredTokens {
   readonly cache_write: number
   readonly output: number
 }
-interface StoredSums extends StoredTokens {
-  readonly undelivered: number
+interface StoredBatchSums extends StoredTokens {
   readonly calls: number
   readonly nano_usd: number | bigint
+}
+interface StoredSums extends StoredBatchSums {
+  readonly undelivered: number
   readonly unpriced_calls: number
-  readonly batch_calls: number
-  readonly batch_input: number
-  readonly batch_cached_input: number
-  readonly batch_cache_write: number
-  readonly batch_output: number
-  readonly batch_nano_usd: number | bigint
 }
 interface StoredCall extends StoredTokens {
   readonly undelivered: number
