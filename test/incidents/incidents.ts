@@ -521,7 +521,7 @@ export const incidents: Readonly<Record<string, Incident>> = {
   ),
   'D-12': tested('Helpers for tools and for other origins fetched any URL.', [
     'test/incidents/model-input/model-folders-brought-code.test.ts',
-    'only the registry sends requests',
+    'only the registry and the upstream engines send requests',
   ]),
   'D-13': due('Names and completions ran scripts in a web console.', 'console'),
 
@@ -665,7 +665,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
       'test/incidents/streams/installs-ran-foreign-code.test.ts',
       'every locked package comes from the npm registry, with its hash, and none is known for telemetry',
     ],
-    ['test/incidents/model-input/model-folders-brought-code.test.ts', 'only the registry sends requests'],
+    [
+      'test/incidents/model-input/model-folders-brought-code.test.ts',
+      'only the registry and the upstream engines send requests',
+    ],
   ),
   'F-7': tested(
     'Odd JSON changed prototypes or filled the stack.',

@@ -48,11 +48,11 @@ export function sessionRoutes(options: SessionOptions): readonly Route<Llm>[] {
 
   const getSession: Handler = async (request, llm) => {
     const caller = await findViewer(request, llm, isHost()).catch((error: unknown) => {
-      if (error instanceof LlmError && error.code === 'authentication') return error
+      if (LlmError.is(error) && error.code === 'authentication') return error
       throw error
     })
     // Not 401: browsers report it as an error of the page, on each visit of the login page.
-    if (caller instanceof LlmError) return describeLogin(request, llm, caller)
+    if (LlmError.is(caller)) return describeLogin(request, llm, caller)
     const secret = readCookie(request)
     if (secret !== undefined) return json(describe(request, llm, caller, secret), 200, noStore)
     const nonce = createNonce()

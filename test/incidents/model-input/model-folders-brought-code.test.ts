@@ -44,10 +44,14 @@ test('only model processes and their workers are started', () => {
   ])
 })
 
-test('only the registry sends requests', () => {
+test('only the registry and the upstream engines send requests', () => {
   expect(
     matching(
       /(await|return|=|=>) fetch\(|globalThis\.fetch|https?\.(request|get)\(|from 'undici'|import\('undici'\)/,
     ),
-  ).toEqual(['core/src/models/registry/guarded-fetch.ts'])
+  ).toEqual([
+    // To the one server that the options of the app name.
+    'core/src/engine/upstream/upstream-client.ts',
+    'core/src/models/registry/guarded-fetch.ts',
+  ])
 })
