@@ -21,7 +21,7 @@ export interface UsageReport {
 }
 
 /** The most expensive ones. All of them are in the CSV file. */
-const maxRows = 500
+const maxRows = 200
 const minuteMs = 60_000
 
 export const useReport = (by: UsageBy, filter: UsageFilter) =>

@@ -13,7 +13,7 @@ export interface TrafficQuery {
   readonly from?: Date | undefined
   /** The report ends before this time. @default now */
   readonly to?: Date | undefined
-  /** By key, the report has the keys and other callers with most calls: 100, or fewer for more than 40 intervals. @default the sums of all */
+  /** By key, the report has the keys and other callers with most calls: 100, or fewer for more than 20 intervals. @default the sums of all */
   readonly by?: 'model' | 'key' | undefined
   /** Name of a model. @default all models */
   readonly model?: string | undefined
@@ -46,7 +46,7 @@ export interface TrafficRow {
 const maxIntervals = 1_000
 const maxGroups = 100
 /** Rows by key in one report, so that their percentiles do not hold up the event loop. */
-const maxRowsByKey = 4_000
+const maxRowsByKey = 2_000
 
 export async function queryTraffic(queries: Queries, query: TrafficQuery): Promise<readonly TrafficRow[]> {
   const range = toRange(query)

@@ -9,7 +9,7 @@ export const TrafficTime = z.iso.datetime({ offset: true })
 export const TrafficBy = z
   .enum(['model', 'key'])
   .describe(
-    'One row per interval and group. By key, the 100 keys and other callers with most calls, or fewer for more than 40 intervals.',
+    'One row per interval and group. By key, the 100 keys and other callers with most calls, or fewer for more than 20 intervals.',
   )
 
 export const TrafficFilters = z.object({
