@@ -62,6 +62,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const url = urlOf(host, address?.port ?? port)
   print(`Listening on ${url}`)
   if (console) print(console.describeLogin(url))
+  if (console && llmOptions.auth === 'keys' && llmOptions.prices === undefined) print(noPrices)
   if (metricsAddress) print(`Metrics on ${urlOf('127.0.0.1', metricsAddress.port)}/metrics`)
   if (open) print(`Warning: other machines can reach ${host}, and no API key is required.`)
   closeAtSignals(servers, llm, drain * 1_000)
@@ -159,6 +160,9 @@ function closeAtSignals(servers: readonly Server[], llm: Llm, drainMs: number): 
       void stop()
     })
 }
+
+/** Said before someone creates a key that no call can use. */
+const noPrices = `Prices: none, which spending limits of keys need. Set them with --prices FILE, where the file has {"*": {"inputPerMillionUsd": 0.5, "outputPerMillionUsd": 2}}`
 
 const urlOf = (host: string, port: number): string => `http://${withBrackets(host)}:${port}`
 

@@ -17,6 +17,7 @@ export const PriceWarning = ({ models }: { readonly models: readonly string[] })
 export const HowToSetPrices = () => (
   <>
     Set prices with the option <code>prices</code> of <code>createLlm()</code>, or with{' '}
-    <code>--prices FILE</code> of <code>modelmount serve</code>.
+    <code>--prices FILE</code> of <code>modelmount serve</code>, such as{' '}
+    <code>{'{"*": {"inputPerMillionUsd": 0.5, "outputPerMillionUsd": 2}}'}</code> for all models.
   </>
 )

@@ -25,7 +25,7 @@ export default function Overview() {
   return (
     <Page
       title="Overview"
-      description="Calls of all programs and people, updated each minute. Also those that failed or were rejected."
+      description="Calls of all programs and people, updated each minute. Also those that failed or were rejected, but none without a valid key."
     >
       <search class="toolbar" aria-label="Range and filters">
         <SelectField label="Range" value={range.id} onChange={setRangeId} options={rangeOptions} />
