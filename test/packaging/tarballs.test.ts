@@ -133,7 +133,7 @@ describe.each(nodes)('packed packages on Node %s', (line) => {
   test('the console serves its page and its script', async () => {
     const { stdout } = await node('console.mjs')
 
-    expect(JSON.parse(stdout)).toEqual({ encoding: 'gzip', session: 401 })
+    expect(JSON.parse(stdout)).toEqual({ encoding: 'gzip', session: { logins: { key: false, link: true } } })
   })
 
   test('npx runs the command modelmount, which prints its version', async () => {

@@ -14,10 +14,8 @@ const url = `http://127.0.0.1:${server.address().port}/console/`
 const page = await (await fetch(url)).text()
 const [, script] = /src="\.\/(assets\/[^"]+\.js)"/.exec(page)
 const asset = await fetch(url + script)
-const session = await fetch(`${url}session`)
-process.stdout.write(
-  JSON.stringify({ encoding: asset.headers.get('content-encoding'), session: session.status }),
-)
+const session = await (await fetch(`${url}session`)).json()
+process.stdout.write(JSON.stringify({ encoding: asset.headers.get('content-encoding'), session }))
 await asset.text()
 server.close()
 server.closeAllConnections()
