@@ -52,6 +52,8 @@ export async function openPostgres(
   })
   // The pool replaces a broken idle connection. But without this listener, its error would end the process.
   pool.on('error', ignore)
+  // A server that shuts down may end a connection in the same packet that opens it, before `#withConnection` listens.
+  pool.on('connect', (client) => client.on('error', ignore))
   const database = new Postgres(pool, { isOwned: true, responseTimeoutMs })
   try {
     await database.query('SELECT 1')
