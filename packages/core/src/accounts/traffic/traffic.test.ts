@@ -91,7 +91,7 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
     const callers = Array.from({ length: 110 }, (_, index) => ({ caller: `key ${index}` }))
     await count(...callers, ...callers.slice(0, 60))
 
-    const rows = await report({ by: 'key', from: new Date(noon) })
+    const rows = await report({ by: 'key', from: new Date(noon), to: new Date(noon + hourMs) })
 
     expect(rows).toHaveLength(100)
     expect(rows.filter(({ calls }) => calls === 2)).toHaveLength(60)
@@ -165,7 +165,7 @@ describe.each(databases())('calls over time in $name', ({ fresh }) => {
 
     const rows = await report({ by: 'key', from: new Date(noon - 7 * dayMs), to: new Date(noon + hourMs) })
 
-    expect(rows).toHaveLength(23)
+    expect(rows).toHaveLength(11)
   })
 
   test('percentiles are at most 10 % off, and absent where no call has such a time', async () => {
