@@ -36,7 +36,7 @@ export class UpstreamModels {
   /** Rejects with an `LlmError` if the server is away, and has never said whether it has the model. */
   async find(name: string): Promise<Model | undefined> {
     const known = this.#get(name)
-    if (known && (this.#listed || this.#options.models)) return known
+    if (known) return known
     await this.#refresh()
     return this.#get(name)
   }

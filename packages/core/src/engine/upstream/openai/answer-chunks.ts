@@ -1,9 +1,9 @@
 /** Turns the events of a streamed chat or completion into pieces of an answer. */
 import type { EventSourceMessage } from 'eventsource-parser'
 import { isRecord } from '../../../util/is-record.ts'
-import { tryParseJson } from '../../../util/try-parse-json.ts'
 import type { FinishReason, SampledToken, TokenLogprob } from '../../events.ts'
 import { parsePieces } from '../parse-pieces.ts'
+import { parseRecord } from '../response-fields.ts'
 import type { AnswerPiece, ReportedUsage } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 
@@ -44,8 +44,7 @@ class ChunkReader {
       const end = this.end()
       return end ? [end] : []
     }
-    const chunk = tryParseJson(data)
-    if (!isRecord(chunk)) throw invalidResponse('an event is no JSON object')
+    const chunk = parseRecord(data)
     if (chunk.error) throw toInBandError(chunk.error, this.#model)
     const pieces: AnswerPiece[] = []
     if (!this.#hasStarted) {

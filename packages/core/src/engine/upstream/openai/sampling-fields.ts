@@ -1,10 +1,8 @@
 /** Fields of sampling, limits and output constraints, which chats and completions share. */
 import type { DryPenalty, ExcludeTop, GenerateRequest, OutputFormat, Sampling } from '../../request.ts'
+import { unlimitedTokens } from '../../request-limits.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
 import type { SamplingExtension, ServerFeatures } from './server-kind.ts'
-
-/** Means no maximum. */
-const unlimited = 2_147_483_647
 
 export function toCommonFields(request: GenerateRequest, features: ServerFeatures): object {
   const { stop, sampling = {}, format, promptLogprobs } = request
@@ -26,7 +24,7 @@ export function toCommonFields(request: GenerateRequest, features: ServerFeature
 export function limitOf({ maxTokens, defaultMaxTokens }: GenerateRequest): number | undefined {
   const limit = maxTokens ?? defaultMaxTokens
   if (limit === 0) throw unsupportedByUpstream('answers without output', 'maxTokens')
-  return limit === unlimited ? undefined : limit
+  return limit === unlimitedTokens ? undefined : limit
 }
 
 function toSampling(sampling: Sampling, features: ServerFeatures): object {
