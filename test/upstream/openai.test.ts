@@ -1,41 +1,24 @@
 /** An app whose models run in another app with Modelmount, over OpenAI's API. */
-import { createLlm, type Llm, routesFor } from '@modelmount/core'
+import type { Llm } from '@modelmount/core'
 import type { GenerateRequest } from '@modelmount/core/engine'
-import { toNodeHandler } from '@modelmount/core/http'
-import { upstreamEngine } from '@modelmount/core/upstream'
 import OpenAI from 'openai'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { collect } from '../../packages/core/src/engine/events.ts'
-import { emptyFolder } from '../support/empty-folder.ts'
-import { listen } from '../support/listen.ts'
 import { until } from '../support/processes.ts'
+import { startUpstreamApps, type UpstreamApps } from '../support/upstream-apps.ts'
 
-/** The second app, which has the model. */
-let replica: Llm
-/** The first app, which clients call. */
+let apps: UpstreamApps
+/** The app that clients call, and the one that has the model. */
 let llm: Llm
+let replica: Llm
 let client: OpenAI
-const closers: (() => Promise<void>)[] = []
 
 beforeAll(async () => {
-  replica = await createLlm({ models: emptyFolder() })
-  llm = await createLlm({
-    models: emptyFolder(),
-    engine: upstreamEngine({ url: await serve(replica), server: 'modelmount' }),
-  })
-  client = new OpenAI({ baseURL: `${await serve(llm)}/v1`, apiKey: 'none', maxRetries: 0 })
+  apps = await startUpstreamApps('openai')
+  ;({ llm, replica } = apps)
+  client = new OpenAI({ baseURL: `${apps.url}/v1`, apiKey: 'none', maxRetries: 0 })
 })
-afterAll(async () => {
-  for (const close of closers) await close()
-  await llm.close()
-  await replica.close()
-})
-
-async function serve(app: Llm): Promise<string> {
-  const { url, close } = await listen(toNodeHandler(routesFor(), app))
-  closers.push(close)
-  return url
-}
+afterAll(() => apps.close())
 
 const question = 'What is a GGUF file?'
 const greedy = { temperature: 0, maxTokens: 40 } as const
