@@ -123,6 +123,21 @@ describe('a file with the place of another', () => {
     expect(await storedNames()).toEqual(['app', 'new'])
   })
 
+  test('is not opened with the -wal file of the other, by a thread that starts meanwhile', async () => {
+    await createKey('app')
+    const copy = await backUp()
+    await createKey('later')
+    const other = await openDatabase(path)
+    onTestFinished(() => other.close())
+    const firstRead = other.query('SELECT name FROM modelmount_keys')
+    renameSync(copy, path)
+
+    await expect(firstRead).rejects.toMatchObject(unavailable)
+
+    expect(existsSync(`${path}-wal`)).toBe(true)
+    await expect(createKey('lost')).rejects.toMatchObject(unavailable)
+  })
+
   test('is rejected if it lacks the tables of this version', async () => {
     await createKey('app')
     const other = await openDatabase(`${path}.other`)

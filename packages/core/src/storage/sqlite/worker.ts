@@ -95,17 +95,23 @@ async function open({ path, isReader, expected, replaced }: OpenRequest): Promis
   const found = identifyFiles(path)
   if (found.database === undefined) throw new FilesChanged('missing', path)
   if (replaced) expectOwnLog(path, found, replaced.files)
+  // A connection to a replaced file would apply the `-wal` file of the old one to it, and delete that file at its end.
+  if (expected) expectSame(path, expected, found)
   const connection = await connect(path, isReader).catch((cause: unknown) => {
     throw identifyFiles(path).database === undefined ? new FilesChanged('missing', path) : cause
   })
   const files = identifyFiles(path)
-  const change = findChange(expected ?? { ...files, database: found.database }, files)
-  if (change) throw new FilesChanged(change, path)
+  expectSame(path, expected ?? { ...files, database: found.database }, files)
   if (replaced && replaced.steps.join() !== listSteps(connection).join())
     throw new Error(
       `The database file ${path} was replaced by one of another schema version. Restart the app, which upgrades older ones.`,
     )
   return new SqliteServer(path, connection, files)
+}
+
+function expectSame(path: string, opened: FileIds, now: FileIds): void {
+  const change = findChange(opened, now)
+  if (change) throw new FilesChanged(change, path)
 }
 
 /**
