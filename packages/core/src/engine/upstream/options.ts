@@ -32,6 +32,12 @@ export interface UpstreamOptions {
    * @default the models that the server lists, read again after a minute
    */
   readonly models?: readonly string[] | Readonly<Record<string, UpstreamModelOptions>>
+  /**
+   * A background call, such as an item of a batch, begins only while fewer calls than this of the app run at the server.
+   *
+   * @default 8
+   */
+  readonly backgroundBelow?: number
   /** Time limit for a connection, in ms. @default 10,000 */
   readonly connectTimeoutMs?: number
   /** How long a call waits for the server's response to begin, in ms, such as in the server's queue. @default 300,000 */
@@ -59,6 +65,7 @@ export interface ResolvedUpstreamOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Undefined if the server says which models it has. */
   readonly models: Readonly<Record<string, UpstreamModelOptions>> | undefined
+  readonly backgroundBelow: number
   readonly connectTimeoutMs: number
   readonly responseTimeoutMs: number
   readonly stallTimeoutMs: number
@@ -76,7 +83,7 @@ export const capabilities = [
   'audio',
 ] as const satisfies readonly Capability[]
 const names = [
-  ...['url', 'api', 'server', 'apiKey', 'headers', 'models'],
+  ...['url', 'api', 'server', 'apiKey', 'headers', 'models', 'backgroundBelow'],
   ...['connectTimeoutMs', 'responseTimeoutMs', 'stallTimeoutMs'],
 ]
 const maxTimeoutMs = 3_600_000
@@ -102,6 +109,7 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
   return {
     ...{ baseUrl: toBaseUrl(url), api, server, headers, models: toModels(models) },
     apiKey: async () => (typeof apiKey === 'function' ? apiKey() : apiKey),
+    backgroundBelow: checkInteger('backgroundBelow', options.backgroundBelow, 1, 100_000) ?? 8,
     connectTimeoutMs: timeout('connectTimeoutMs', 10_000),
     responseTimeoutMs: timeout('responseTimeoutMs', 300_000),
     stallTimeoutMs: timeout('stallTimeoutMs', 60_000),

@@ -10,6 +10,7 @@ import type { GenerateRequest } from '../request.ts'
 import { estimatePromptTokens, measureTextBytes } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { toEvents } from './answer-events.ts'
+import { BackgroundTurns } from './background-turns.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
 import type { UpstreamApi } from './upstream-api.ts'
 import { UpstreamClient } from './upstream-client.ts'
@@ -23,6 +24,7 @@ export class UpstreamEngine implements Engine {
   readonly #api: UpstreamApi
   readonly #client: UpstreamClient
   readonly #models: UpstreamModels
+  readonly #turns: BackgroundTurns
   readonly #fingerprint: string
   /** Names of the models that calls have used. */
   readonly #used = new Set<string>()
@@ -31,16 +33,19 @@ export class UpstreamEngine implements Engine {
     this.#api = api
     this.#client = new UpstreamClient(options, (apiKey) => api.headers(apiKey))
     this.#models = new UpstreamModels(options, (signal) => api.listModels(this.#client, signal))
+    this.#turns = new BackgroundTurns(options.backgroundBelow)
     const hash = createHash('sha256').update(options.baseUrl.href).digest('hex')
     this.#fingerprint = `fp_${hash.slice(0, 10)}`
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
     this.#used.add(request.model)
-    return toEvents(this.#api.generate(request, this.#client, call), {
-      ...{ request, call, fingerprint: this.#fingerprint },
-      estimatedInputTokens: estimatePromptTokens(request),
-    })
+    return this.#turns.stream(call, () =>
+      toEvents(this.#api.generate(request, this.#client, call), {
+        ...{ request, call, fingerprint: this.#fingerprint },
+        estimatedInputTokens: estimatePromptTokens(request),
+      }),
+    )
   }
 
   /** Without a tokenizer, this is an estimate. */
@@ -59,15 +64,17 @@ export class UpstreamEngine implements Engine {
   }
 
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
-    if (!this.#api.embed) throw unsupportedByUpstream('embeddings', 'model')
+    const { embed } = this.#api
+    if (!embed) throw unsupportedByUpstream('embeddings', 'model')
     this.#used.add(request.model)
-    return this.#api.embed(request, this.#client, call)
+    return this.#turns.run(call, () => embed.call(this.#api, request, this.#client, call))
   }
 
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
-    if (!this.#api.rerank) throw unsupportedByUpstream('reranking', 'model')
+    const { rerank } = this.#api
+    if (!rerank) throw unsupportedByUpstream('reranking', 'model')
     this.#used.add(request.model)
-    return this.#api.rerank(request, this.#client, call)
+    return this.#turns.run(call, () => rerank.call(this.#api, request, this.#client, call))
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
@@ -118,6 +125,7 @@ export class UpstreamEngine implements Engine {
   }
 
   close(): Promise<void> {
+    this.#turns.close()
     return this.#client.close()
   }
 }
