@@ -36,7 +36,7 @@ const sharedModules = [
   'models/registry/(guarded-fetch|proxy)',
   'options.*',
   'storage/(migrations|open)',
-  'util/(run-concurrently|with-timeout)',
+  'util/(run-concurrently|wait-queue|with-timeout)',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)
 

@@ -52,6 +52,10 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['errors', 'engine', 'options/check', 'util'],
     types: ['models'],
   },
+  'engine/fleet': {
+    values: ['errors', 'engine', 'engine/upstream', 'options/check', 'util'],
+    types: ['models'],
+  },
   machine: {
     values: ['engine/local/ipc', 'engine/local/supervisor', 'models', 'options'],
   },
@@ -147,6 +151,7 @@ const homes: Record<string, readonly string[]> = {
   'path-to-regexp': ['http'],
   'lru-cache': [
     'accounts',
+    'engine/fleet',
     'engine/local/model-process',
     'engine/local/supervisor',
     'models',

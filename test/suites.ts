@@ -393,7 +393,7 @@ export const unitSuites: readonly string[] = [
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
   'packages/core/src/engine/{,local/ipc/,local/model-process/kv-cache/}*.test.ts',
-  'packages/core/src/engine/upstream/**/*.test.ts',
+  'packages/core/src/engine/{fleet,upstream}/**/*.test.ts',
   'packages/core/src/engine/local/model-process/decoding/!(token-text).test.ts',
   'packages/core/src/engine/local/model-process/prompt/!(tokenizer).test.ts',
 ]

@@ -20,14 +20,25 @@ export class UpstreamServer {
 
   static async start(): Promise<UpstreamServer> {
     const upstream = new UpstreamServer()
-    upstream.#listening = await listen((request, response) => void upstream.#receive(request, response))
+    await upstream.restart()
     return upstream
+  }
+
+  /** Listens again after `close()`, at the same URL. */
+  async restart(): Promise<void> {
+    const port = Number(this.#listening && new URL(this.url).port)
+    this.#listening = await listen(
+      (request, response) => void this.#receive(request, response),
+      {},
+      port || 0,
+    )
   }
 
   get url(): string {
     return this.#listening?.url ?? ''
   }
 
+  /** Also ends the running answers. */
   async close(): Promise<void> {
     await this.#listening?.close()
   }

@@ -58,6 +58,8 @@ export interface LlmErrorDetails {
   readonly alias?: string
   /** Set if the model process has ended during the call. */
   readonly processEnded?: true
+  /** For `upstream`: what an upstream server, or the connection to it, has done. */
+  readonly upstreamFailure?: UpstreamFailure
   /** For `invalid_output`: the text of the answer. */
   readonly text?: string
   /** For `invalid_output`: what the schema rejects. Absent if the answer was cut off. */
@@ -65,6 +67,12 @@ export interface LlmErrorDetails {
   /** Whether the cause is a mistake in the setup or the code of the host app, which no client can correct. */
   readonly setup?: boolean
 }
+
+/**
+ * `unreachable`: no connection. `lost`: the connection broke. `stalled`: no answer in time. `invalid`: an answer that
+ * cannot be read. `refused`: the key, the address or the certificate is wrong. `failed`: the server says so.
+ */
+export type UpstreamFailure = 'unreachable' | 'lost' | 'stalled' | 'invalid' | 'refused' | 'failed'
 
 /**
  * The status of a limit. If several limits have the same name and window, only the limit with the lowest

@@ -5,6 +5,7 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from './embeddi
 import type { EngineHealth } from './engine-health.ts'
 import type { GenerateEvent, GenerationProgress } from './events.ts'
 import type { ModelSettings } from './model-settings.ts'
+import type { ReplicaEvent, ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
@@ -77,6 +78,10 @@ export interface Engine {
   listModels?(): Promise<readonly Model[]>
   /** Reads details of a model, so that a recording of its calls has them. Throws the errors of the store. */
   details?(model: Model): Promise<ModelDetails>
+  /** The servers between which the engine divides its calls. An engine without this method has none. */
+  replicas?(): readonly ReplicaStatus[]
+  /** Calls a listener when a replica joins, leaves, is ejected or returns. Returns a function that ends it. */
+  onReplicaEvent?(listener: (event: ReplicaEvent) => void): () => void
   /** Ends running calls and frees all resources. */
   close(): Promise<void>
 }

@@ -21,6 +21,7 @@ export {
   uncached,
 } from './events.ts'
 export type { ModelSettings } from './model-settings.ts'
+export type { ReplicaEvent, ReplicaFailure, ReplicaState, ReplicaStatus } from './replicas.ts'
 export type {
   CacheLifetime,
   ChatInput,

@@ -59,6 +59,8 @@ export interface UpstreamModelOptions {
 export interface ResolvedUpstreamOptions {
   /** Without a slash at its end, and without `/v1` or `/api`. */
   readonly baseUrl: URL
+  /** Text from which digests of models and the fingerprint of answers are computed. */
+  readonly identity: string
   readonly api: ApiName
   readonly server: OpenAiServer | undefined
   readonly apiKey: () => Promise<string | undefined>
@@ -102,12 +104,13 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
       `Expected \`apiKey\` to be a string or a function, got a value of type ${typeof apiKey}`,
     )
   checkHeaders(headers)
+  const baseUrl = toBaseUrl(url)
   const timeout = (
     name: 'connectTimeoutMs' | 'responseTimeoutMs' | 'stallTimeoutMs',
     byDefault: number,
   ): number => checkInteger(name, options[name], 1, maxTimeoutMs) ?? byDefault
   return {
-    ...{ baseUrl: toBaseUrl(url), api, server, headers, models: toModels(models) },
+    ...{ baseUrl, identity: baseUrl.href, api, server, headers, models: toModels(models) },
     apiKey: async () => (typeof apiKey === 'function' ? apiKey() : apiKey),
     backgroundBelow: checkInteger('backgroundBelow', options.backgroundBelow, 1, 100_000) ?? 8,
     connectTimeoutMs: timeout('connectTimeoutMs', 10_000),

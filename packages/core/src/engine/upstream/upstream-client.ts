@@ -59,6 +59,12 @@ export class UpstreamClient {
     return this.#parse(await this.#open(request), request)
   }
 
+  /** Resolves when the server has answered with status 200. Throws as `readJson` does. */
+  async probe(path: string, signal: AbortSignal): Promise<void> {
+    const { body } = await this.#open({ path, model: '', signal })
+    await body.dump()
+  }
+
   /** Yields the server-sent events of the response. Ends without an error when the signal aborts. */
   readEvents(request: UpstreamRequest): AsyncGenerator<readonly EventSourceMessage[]> {
     return this.#read(request, async (response) => {

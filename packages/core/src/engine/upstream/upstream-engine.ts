@@ -34,7 +34,7 @@ export class UpstreamEngine implements Engine {
     this.#client = new UpstreamClient(options, (apiKey) => api.headers(apiKey))
     this.#models = new UpstreamModels(options, (signal) => api.listModels(this.#client, signal))
     this.#turns = new BackgroundTurns(options.backgroundBelow)
-    const hash = createHash('sha256').update(options.baseUrl.href).digest('hex')
+    const hash = createHash('sha256').update(options.identity).digest('hex')
     this.#fingerprint = `fp_${hash.slice(0, 10)}`
   }
 
@@ -112,6 +112,16 @@ export class UpstreamEngine implements Engine {
 
   findModel(name: string): Promise<Model | undefined> {
     return this.#models.find(name)
+  }
+
+  /** Returns a model if it is known without a request. */
+  knownModel(name: string): Model | undefined {
+    return this.#models.known(name)
+  }
+
+  /** Resolves if the server answers. Rejects with an `LlmError`, or with the reason of the signal. */
+  probe(path: string, signal: AbortSignal): Promise<void> {
+    return this.#client.probe(path, signal)
   }
 
   listModels(): Promise<readonly Model[]> {

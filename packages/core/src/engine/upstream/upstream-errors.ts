@@ -24,7 +24,7 @@ export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: 
     return new LlmError(
       'upstream',
       'The upstream server rejected the API key of this app.',
-      { setup: true },
+      { setup: true, upstreamFailure: 'refused' },
       { cause },
     )
   if (status === 404) return withCause(modelNotFound(model), cause)
@@ -42,8 +42,13 @@ export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: 
     )
   }
   if (status >= 300 && status < 400)
-    return new LlmError('upstream', 'The upstream server redirects requests.', { setup: true }, { cause })
-  return new LlmError('upstream', 'The upstream server failed.', {}, { cause })
+    return new LlmError(
+      'upstream',
+      'The upstream server redirects requests.',
+      { setup: true, upstreamFailure: 'refused' },
+      { cause },
+    )
+  return new LlmError('upstream', 'The upstream server failed.', { upstreamFailure: 'failed' }, { cause })
 }
 
 /**
@@ -59,7 +64,7 @@ export function toInBandError(error: unknown, model: string, status = statusIn(e
   if (overflow) return withCause(overflow, cause)
   if (/overloaded|rate_limit/.test(text))
     return new LlmError('overloaded', 'The upstream server is overloaded.', {}, { cause })
-  return new LlmError('upstream', 'The upstream server failed.', {}, { cause })
+  return new LlmError('upstream', 'The upstream server failed.', { upstreamFailure: 'failed' }, { cause })
 }
 
 /** @param cause an error of the connection */
@@ -67,21 +72,41 @@ export function toConnectionError(cause: unknown): LlmError {
   if (LlmError.is(cause)) return cause
   const code = String((cause as { readonly code?: unknown })?.code ?? '')
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
-    return new LlmError('upstream', 'The upstream server does not answer.', {}, { cause })
+    return new LlmError(
+      'upstream',
+      'The upstream server does not answer.',
+      { upstreamFailure: 'stalled' },
+      { cause },
+    )
   if (/CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO_(?:GET|VERIFY)/.test(code))
     return new LlmError(
       'upstream',
       'The certificate of the upstream server is not valid.',
-      { setup: true },
+      { setup: true, upstreamFailure: 'refused' },
       { cause },
     )
   if (['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'UND_ERR_CONNECT_TIMEOUT'].includes(code))
-    return new LlmError('upstream', 'The upstream server cannot be reached.', {}, { cause })
-  return new LlmError('upstream', 'The connection to the upstream server was lost.', {}, { cause })
+    return new LlmError(
+      'upstream',
+      'The upstream server cannot be reached.',
+      { upstreamFailure: 'unreachable' },
+      { cause },
+    )
+  return new LlmError(
+    'upstream',
+    'The connection to the upstream server was lost.',
+    { upstreamFailure: 'lost' },
+    { cause },
+  )
 }
 
 export const invalidResponse = (problem: string, cause?: unknown): LlmError =>
-  new LlmError('upstream', `The upstream server sent an invalid response: ${problem}.`, {}, { cause })
+  new LlmError(
+    'upstream',
+    `The upstream server sent an invalid response: ${problem}.`,
+    { upstreamFailure: 'invalid' },
+    { cause },
+  )
 
 /** @param param path of the field in the engine's request, such as `sampling.topK` */
 export const unsupportedByUpstream = (what: string, param: string): LlmError =>

@@ -13,14 +13,14 @@ const listTimeoutMs = 5_000
 const defaultCapabilities: readonly Capability[] = ['completion', 'tools']
 
 export class UpstreamModels {
-  readonly #options: Pick<ResolvedUpstreamOptions, 'baseUrl' | 'models'>
+  readonly #options: Pick<ResolvedUpstreamOptions, 'identity' | 'models'>
   readonly #readList: (signal: AbortSignal) => Promise<readonly ListedModel[]>
   #listed: ReadonlyMap<string, Model> | undefined
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
 
   constructor(
-    options: Pick<ResolvedUpstreamOptions, 'baseUrl' | 'models'>,
+    options: Pick<ResolvedUpstreamOptions, 'identity' | 'models'>,
     readList: (signal: AbortSignal) => Promise<readonly ListedModel[]>,
   ) {
     this.#options = options
@@ -35,18 +35,18 @@ export class UpstreamModels {
 
   /** Rejects with an `LlmError` if the server is away, and has never said whether it has the model. */
   async find(name: string): Promise<Model | undefined> {
-    const known = this.#get(name)
+    const known = this.known(name)
     if (known) return known
     await this.#refresh()
-    return this.#get(name)
+    return this.known(name)
   }
 
   contextSizeOf(name: string): number {
-    return this.#get(name)?.details?.contextSize ?? 0
+    return this.known(name)?.details?.contextSize ?? 0
   }
 
-  /** Ollama lists `tiny:latest`, which `tiny` means, too. */
-  #get(name: string): Model | undefined {
+  /** Returns a model if it is known without a request. Ollama lists `tiny:latest`, which `tiny` means, too. */
+  known(name: string): Model | undefined {
     const known = this.#known()
     return known.get(name) ?? known.get(`${name}:latest`)
   }
@@ -79,7 +79,12 @@ export class UpstreamModels {
       if (this.#listed) return
       throw LlmError.is(cause)
         ? cause
-        : new LlmError('upstream', 'The upstream server does not answer.', {}, { cause })
+        : new LlmError(
+            'upstream',
+            'The upstream server does not answer.',
+            { upstreamFailure: 'stalled' },
+            { cause },
+          )
     }
   }
 
@@ -87,7 +92,7 @@ export class UpstreamModels {
     const { name, modifiedAt = new Date(0), sizeBytes = 0, digest } = listed
     return {
       ...{ name, path: '', sizeBytes, modifiedAt, isBuiltIn: false },
-      digest: digest ?? createHash('sha256').update(`${this.#options.baseUrl} ${name}`).digest('hex'),
+      digest: digest ?? createHash('sha256').update(`${this.#options.identity} ${name}`).digest('hex'),
       details: this.#toDetails(listed),
     }
   }

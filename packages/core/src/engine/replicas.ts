@@ -1,0 +1,40 @@
+/** The replicas of an engine that has several servers for its models. */
+import type { UpstreamFailure } from '../errors.ts'
+
+/**
+ * `ready`: gets calls. `starting`: gets fewer calls, because it has joined or returned. `overloaded`: has refused calls, and
+ * gets some only if the others cannot take them. `ejected`: has failed, and gets calls only if all have. `draining`: ends its
+ * running calls, and gets no others.
+ */
+export type ReplicaState = 'ready' | 'starting' | 'overloaded' | 'ejected' | 'draining'
+
+export interface ReplicaStatus {
+  /** URL of the server, without credentials. */
+  readonly url: string
+  readonly state: ReplicaState
+  /** Calls of this app process that run there. */
+  readonly runningCalls: number
+  /** Tokens that these calls have still to evaluate and to generate, as an estimate. */
+  readonly outstandingTokens: number
+  /** Calls that have gone there, also those that failed. */
+  readonly calls: number
+  readonly failedCalls: number
+  /** Tokens of the prompts of ended calls, as the server has counted them. */
+  readonly inputTokens: number
+  /** Those of `inputTokens` that the server has found in its cache. */
+  readonly cachedTokens: number
+  readonly ejections: number
+  /** Undefined without a failure. */
+  readonly lastFailure: { readonly kind: ReplicaFailure; readonly at: Date } | undefined
+}
+
+/** `overloaded`: the replica refuses calls now. `missing`: it lacks the model. The others are as in an error. */
+export type ReplicaFailure = UpstreamFailure | 'overloaded' | 'missing'
+
+/** `return`: after an ejection. `leave`: it is no longer in the list. */
+export interface ReplicaEvent {
+  readonly type: 'join' | 'leave' | 'eject' | 'return'
+  readonly url: string
+  /** Of `eject`: why. */
+  readonly failure?: ReplicaFailure | undefined
+}
