@@ -6,8 +6,8 @@ export function parseRecord(json: string): Record<string, unknown> {
   let value: unknown
   try {
     value = JSON.parse(json)
-  } catch (cause) {
-    throw invalidResponse('it is no JSON', cause)
+  } catch {
+    throw invalidResponse('it is no JSON')
   }
   return readRecord(value, 'an event')
 }

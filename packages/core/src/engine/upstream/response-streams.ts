@@ -10,19 +10,19 @@ export async function* readEvents(
   body: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly EventSourceMessage[]> {
   let events: EventSourceMessage[] = []
-  let problem: Error | undefined
+  let isTooLong = false
   const parser = createParser({
     onEvent: (event) => events.push(event),
     onError: (error) => {
       // A field that the format does not define is ignored.
-      if (error.type === 'max-buffer-size-exceeded') problem = error
+      if (error.type === 'max-buffer-size-exceeded') isTooLong = true
     },
     maxBufferSize: maxPieceLength,
   })
   const decoder = new TextDecoder()
   for await (const chunk of body) {
     parser.feed(decoder.decode(chunk, { stream: true }))
-    if (problem) throw invalidResponse('one event is too long', problem)
+    if (isTooLong) throw invalidResponse('one event is too long')
     if (events.length === 0) continue
     yield events
     events = []

@@ -3,15 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { EventSourceMessage } from 'eventsource-parser'
 import { type Dispatcher, Pool } from 'undici'
 import { isRecord } from '../../util/is-record.ts'
+import { maxTextLength } from './error-cause.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
 import { readEvents, readLines } from './response-streams.ts'
-import {
-  invalidResponse,
-  maxTextLength,
-  toConnectionError,
-  toInBandError,
-  toRefusal,
-} from './upstream-errors.ts'
+import { invalidResponse, toConnectionError, toInBandError, toRefusal } from './upstream-errors.ts'
 
 export interface UpstreamRequest {
   /** Path below the base URL. It must not depend on what a caller sends. */
@@ -109,8 +104,8 @@ export class UpstreamClient {
     }
     try {
       return JSON.parse(Buffer.concat(chunks).toString())
-    } catch (cause) {
-      throw invalidResponse('it is no JSON', cause)
+    } catch {
+      throw invalidResponse('it is no JSON')
     }
   }
 
@@ -124,6 +119,7 @@ export class UpstreamClient {
       {
         status: statusCode,
         retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter,
+        contentType: String(headers['content-type'] ?? ''),
         text: await readStart(body),
       },
       request.model,

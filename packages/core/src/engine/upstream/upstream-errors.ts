@@ -1,21 +1,22 @@
 /**
  * Turns failures of an upstream server into errors for callers. The server's own text may contain its secrets or those of
- * other users, so it is only the `cause`, which the app's log has.
+ * other users, so neither the caller nor the log gets it.
  */
+import { errors } from 'undici'
 import { contextLengthExceeded, invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
+import { maxTextLength, type ReportedError, toCause } from './error-cause.ts'
 
 /** The response of a server that has refused a request. */
-export interface RefusedResponse {
+export interface RefusedResponse extends ReportedError {
   readonly status: number
   /** Value of the header `retry-after`. */
-  readonly retryAfter: string | undefined
-  /** The beginning of the body. */
-  readonly text: string
+  readonly retryAfter?: string | undefined
 }
 
 /** @param model name that the caller asked for */
-export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: string): LlmError {
-  const cause = new Error(`The upstream server answered with status ${status}: ${text}`)
+export function toRefusal(response: RefusedResponse, model: string): LlmError {
+  const { status, retryAfter, text } = response
+  const cause = toCause(response)
   const overflow = findContextOverflow(text)
   if (overflow && status >= 400 && status < 500) return withCause(overflow, cause)
   if (status === 400 || status === 422)
@@ -58,9 +59,9 @@ export function toRefusal({ status, retryAfter, text }: RefusedResponse, model: 
  */
 export function toInBandError(error: unknown, model: string, status = statusIn(error)): LlmError {
   const text = JSON.stringify(error)?.slice(0, maxTextLength) ?? ''
-  if (status !== undefined && status >= 400) return toRefusal({ status, retryAfter: undefined, text }, model)
+  if (status !== undefined && status >= 400) return toRefusal({ status, text }, model)
   const overflow = findContextOverflow(text)
-  const cause = new Error(`The upstream server sent an error: ${text}`)
+  const cause = toCause({ text })
   if (overflow) return withCause(overflow, cause)
   if (/overloaded|rate_limit/.test(text))
     return new LlmError('overloaded', 'The upstream server is overloaded.', {}, { cause })
@@ -70,6 +71,8 @@ export function toInBandError(error: unknown, model: string, status = statusIn(e
 /** @param cause an error of the connection */
 export function toConnectionError(cause: unknown): LlmError {
   if (LlmError.is(cause)) return cause
+  // This error contains what the server has sent.
+  if (cause instanceof errors.HTTPParserError) return invalidResponse('it is no HTTP')
   const code = String((cause as { readonly code?: unknown })?.code ?? '')
   if (code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT')
     return new LlmError(
@@ -100,13 +103,11 @@ export function toConnectionError(cause: unknown): LlmError {
   )
 }
 
-export const invalidResponse = (problem: string, cause?: unknown): LlmError =>
-  new LlmError(
-    'upstream',
-    `The upstream server sent an invalid response: ${problem}.`,
-    { upstreamFailure: 'invalid' },
-    { cause },
-  )
+/** It has no cause, because errors of parsers quote what they parse. */
+export const invalidResponse = (problem: string): LlmError =>
+  new LlmError('upstream', `The upstream server sent an invalid response: ${problem}.`, {
+    upstreamFailure: 'invalid',
+  })
 
 /** @param param path of the field in the engine's request, such as `sampling.topK` */
 export const unsupportedByUpstream = (what: string, param: string): LlmError =>
@@ -114,9 +115,6 @@ export const unsupportedByUpstream = (what: string, param: string): LlmError =>
     param,
     issue: 'unsupported',
   })
-
-/** Characters of an error that are kept for the log. */
-export const maxTextLength = 2_000
 
 /** Texts and fields of vLLM and OpenAI, llama-server, and Anthropic. */
 const overflowPatterns: readonly {
