@@ -1,5 +1,5 @@
 /** The cases of Anthropic's API that clients depend on, each with the tests that prove it. */
-import { type CaseTable, differs, green, refused, testsOf } from './cases.ts'
+import { type CaseTable, differs, green, testsOf } from './cases.ts'
 
 const messages = testsOf('test/clients/anthropic.test.ts')
 const tools = testsOf('test/clients/anthropic-tools.test.ts')
@@ -21,6 +21,7 @@ const keys = testsOf('packages/core/src/accounts/keys/keys.test.ts')
 const ledger = testsOf('packages/core/src/accounts/usage/ledger.test.ts')
 const metering = testsOf('packages/core/src/calls/metering.test.ts')
 const versions = testsOf('packages/core/src/dialects/model-versions.test.ts')
+const images = testsOf('test/upstream/images.test.ts')
 const express = testsOf('packages/express/src/middleware.test.ts')
 
 const pythonHelpers = python(
@@ -130,11 +131,10 @@ export const anthropicCases: CaseTable = {
     28: green('A system message may be anywhere.', 'anthropic:messages:system-among-messages'),
     29: green('An unknown role is a 400 with its position.', 'anthropic:messages:unknown-role'),
     30: green('An unknown block is a 400 with `Input tag`.', 'anthropic:messages:unknown-block'),
-    31: refused(
+    31: green(
       'An image is a 400 for a text model, and read by a model that sees.',
-      'media',
-      'The engine runs no model that sees, so each image is a 400.',
       'anthropic:messages:image-on-text-model',
+      images("Anthropic's client sends images in messages and in results of tools, and counts them"),
     ),
     32: green('A text document is part of the prompt, and a PDF is a 400.', 'anthropic:messages:documents'),
     33: green('Fields about accounts and editing are ignored.', 'anthropic:messages:ignored-fields'),

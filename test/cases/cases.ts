@@ -21,7 +21,7 @@ export type Result =
   | { readonly kind: 'refused'; readonly part: RefusedPart; readonly why: string }
 
 /** What the server may refuse. */
-export type RefusedPart = 'media' | 'background' | 'hosted tools'
+export type RefusedPart = 'background' | 'hosted tools'
 
 /** Cases by their numbers, in groups. */
 export type CaseTable = Readonly<Record<string, Readonly<Record<number, Case>>>>

@@ -61,7 +61,17 @@ const refused: Readonly<Record<string, readonly [start: string, ...bodies: (stri
   ],
   'blocks of unsupported types': [
     'messages.0.content.0: A block of the type',
-    ...['image', 'container_upload'].map((type) => saying([{ type }])),
+    saying([{ type: 'container_upload' }]),
+  ],
+  'images for a model that sees none': [
+    'messages.0.content.0: An image is not supported by this model.',
+    ...[
+      {},
+      { source: 5 },
+      { source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+      { source: { type: 'url', url: 'https://example.com/cat.png' } },
+      { source: { type: 'file', file_id: 'file_1' } },
+    ].map((fields) => saying([{ type: 'image', ...fields }])),
   ],
   'invalid documents and search results': [
     'messages.0.content.0.',

@@ -476,7 +476,7 @@ export const checks = {
       response,
       400,
       'invalid_request_error',
-      expect.stringMatching(/^messages\.0\.content\.1: .*'image' is not supported yet/),
+      expect.stringMatching(/^messages\.0\.content\.1: An image is not supported/),
     )
   },
 

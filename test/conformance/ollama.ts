@@ -310,7 +310,7 @@ export const checks = {
     await expectOllamaError(
       await generate(url, { ...question, images: ['AAAA'] }),
       400,
-      expect.stringMatching(/^invalid images: .* not supported yet\.$/),
+      expect.stringMatching(/^invalid images: An image is not supported by this model\.$/),
     )
     const { input } = await asked(url, engine, { ...question, template: '{{ .Prompt }}' })
     expect(input).toMatchObject({ template: '{{ .Prompt }}' })

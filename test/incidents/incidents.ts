@@ -100,6 +100,10 @@ export const incidents: Readonly<Record<string, Incident>> = {
     ],
     [
       'test/incidents/store/urls-in-requests-were-fetched.test.ts',
+      'images by URL are not requested for a model that sees, unless their host is allowed and public',
+    ],
+    [
+      'test/incidents/store/urls-in-requests-were-fetched.test.ts',
       'an image by URL in the Responses API becomes a stand-in text, and is not requested',
     ],
     [

@@ -34,6 +34,7 @@ const optionsOfFile: ReadonlySet<string> = new Set<keyof LlmOptions>([
   'batches',
   'bodies',
   'engine',
+  'imageHosts',
   'local',
   'logger',
   'maxAdmitted',

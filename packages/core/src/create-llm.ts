@@ -18,6 +18,7 @@ import { BatchHost } from './batches/batch-host.ts'
 import { createAppCalls, createCallerLlm } from './calls/app-calls.ts'
 import type { Call, CallOptions } from './calls/call.ts'
 import { CallerClient, type ClientParts, type ClientScope } from './calls/client.ts'
+import { ImageDownloads } from './calls/images/image-downloads.ts'
 import { admitTransfers } from './calls/models/admitted-transfers.ts'
 import { createFinders, type FindEngineName, withEngineModels } from './calls/models/engine-models.ts'
 import { withResolver } from './calls/models/model-actions.ts'
@@ -47,6 +48,7 @@ import { ModelAliases } from './models/model-aliases.ts'
 import { ModelResolver } from './models/model-resolver.ts'
 import { createSettingsFinder } from './models/model-settings.ts'
 import { expectSource, isModelFolder, type ModelSource } from './models/ollama-store/standalone-files.ts'
+import { GuardedFetch } from './models/registry/guarded-fetch.ts'
 import { ModelStore } from './models/store.ts'
 import { resolveCloseOptions } from './options/close.ts'
 import { checkEngine } from './options/engines.ts'
@@ -81,7 +83,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const { database, keys, access, metering, subjects, audit, traffic } = accounts
   const engineOf = (name: string): string | undefined => engines?.engineOf(name)
   const queue = resolved.queue && new QueueStep(withModelPermits(resolved.queue, settingsOf, engineOf))
-  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue })
+  const imageDownloads = createImageDownloads(resolved)
+  const pipeline = createPipeline(engine, resolved, accounts, { settingsOf, llmOf, queue, imageDownloads })
   const resolveDefaultModel = async (): Promise<string> => {
     // A custom engine may need no model at all.
     const name = (await findDefaultModel(models)) ?? (resolved.engine && 'default')
@@ -110,6 +113,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     // Running answers are charged before the engine ends them.
     await pipeline.close(reason)
     await responses.store?.close()
+    await imageDownloads.close()
     await engine.close()
     await models.close()
     await watching
@@ -327,11 +331,23 @@ const createConfigure =
     if (aliases !== undefined) modelAliases.set(aliases)
   }
 
+interface PipelineContext extends CallContext {
+  readonly queue: QueueStep | undefined
+  readonly imageDownloads: ImageDownloads
+}
+
+/** The same proxies as for registries. */
+const createImageDownloads = ({ imageHosts: hosts, store }: Resolved): ImageDownloads =>
+  new ImageDownloads({
+    hosts,
+    guard: new GuardedFetch({ privateHosts: [], proxy: store.registries.proxy }),
+  })
+
 const createPipeline = (
   engine: Engine,
   { local, logger, outputBuffer, interceptors }: Resolved,
   { access, database, keys, metering, subjects, onError }: Awaited<ReturnType<typeof openAccounts>>,
-  { settingsOf, llmOf, queue }: CallContext & { readonly queue: QueueStep | undefined },
+  { settingsOf, ...context }: PipelineContext,
 ): CallPipeline =>
   new CallPipeline(
     engine,
@@ -344,9 +360,9 @@ const createPipeline = (
         onError,
         interceptors,
         scopesOf: access.scopesOf,
-        llmOf,
+        engine,
+        ...context,
       },
-      queue,
       keys: database && keys,
       maxContextSize: local.maxContextSize,
     }),

@@ -35,6 +35,7 @@ test('without options and environment variables, all defaults apply', () => {
       modelProcessPath: expect.stringMatching(/dist.engine.local.model-process.main\.js$/),
     },
     engine: undefined,
+    imageHosts: [],
     access: { auth: undefined, origins: undefined, scopes: undefined },
     database: undefined,
     metering: {
@@ -601,4 +602,22 @@ test.each<[LlmOptions['responses'], string]>([
   [{ size: 1 } as never, 'Unknown option `responses.size`'],
 ])('the options %j for stored responses are rejected', (responses, message) => {
   expect(() => resolveOptions({ responses }, {})).toThrow(message)
+})
+
+test.each<[unknown]>([
+  ['images.example.com'],
+  [['https://images.example.com']],
+  [['a/b']],
+  [['*.example.com']],
+  [[5]],
+])('the image hosts %j are rejected', (imageHosts) => {
+  expect(() => resolveOptions({ imageHosts } as LlmOptions, {})).toThrow(
+    'Expected `imageHosts` to be a list of hosts such as ',
+  )
+})
+
+test('image hosts are names in any case, with or without a port', () => {
+  const { imageHosts } = resolveOptions({ imageHosts: ['Images.Example.com', 'cdn.example:8443'] }, {})
+
+  expect(imageHosts).toEqual(['images.example.com', 'cdn.example:8443'])
 })

@@ -41,7 +41,12 @@ import {
   type ResponseOptions,
   resolveResponseOptions,
 } from './options/responses.ts'
-import { type ResolvedStoreOptions, resolveStoreOptions, type StoreOptions } from './options/store.ts'
+import {
+  checkHosts,
+  type ResolvedStoreOptions,
+  resolveStoreOptions,
+  type StoreOptions,
+} from './options/store.ts'
 import type { DatabaseLocation } from './storage/open.ts'
 import { findPackageFile } from './util/package-file.ts'
 
@@ -100,6 +105,14 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    * @default none
    */
   engines?: Engines | undefined
+
+  /**
+   * Hosts from which images by URL are downloaded, as `host` or `host:port`, for models that see images. Only `https:` URLs
+   * are used, and hosts with private addresses are not. A redirect must lead to one of these hosts.
+   *
+   * @default none: callers send images as `data:` URLs or in Base64
+   */
+  imageHosts?: readonly string[] | undefined
 
   /**
    * The database for keys, limits and usage: the path of an SQLite file on a local disk, `':memory:'`,
@@ -177,6 +190,7 @@ export interface ResolvedOptions {
   readonly engine: Engine | WrapEngine | undefined
   /** Undefined if there are none. */
   readonly engines: Engines | undefined
+  readonly imageHosts: readonly string[]
   readonly access: AccessOptions
   readonly database: DatabaseLocation | undefined
   readonly metering: ResolvedMeteringOptions
@@ -212,6 +226,7 @@ export function resolveOptions(
     'maxFailedAuthentications',
     'engine',
     'engines',
+    'imageHosts',
     'database',
     'prices',
     'tiers',
@@ -256,6 +271,7 @@ export function resolveOptions(
     aliases: options.aliases ?? {},
     engine: options.engine,
     engines: Object.keys(options.engines ?? {}).length > 0 ? options.engines : undefined,
+    imageHosts: checkHosts('imageHosts', options.imageHosts ?? []),
     access: {
       auth: options.auth,
       origins: options.origins,

@@ -13,6 +13,7 @@ import { CallRun, type PartEnd } from './call-run.ts'
 import { computePoolingWorstCase, computeWorstCase, countUncachedTokens } from './estimate.ts'
 import { type Generation, openGeneration } from './generation.ts'
 import { GenerationGroup } from './group.ts'
+import type { ImageDownloads } from './images/image-downloads.ts'
 import type { Interceptor } from './interceptor.ts'
 import type { OutputBudget } from './output/output-budget.ts'
 import type { CallStep } from './step.ts'
@@ -20,6 +21,7 @@ import { createDefaultsStep, type DefaultsOptions } from './steps/apply-defaults
 import { createAuthoriseStep } from './steps/authorise.ts'
 import { CreditStep } from './steps/credit.ts'
 import { createDiagnosticsSteps } from './steps/diagnostics.ts'
+import { createImageCheckStep, createImageDownloadStep } from './steps/images.ts'
 import { InterceptorsStep } from './steps/interceptors.ts'
 import { LimitsStep, type LimitsStepOptions } from './steps/limits.ts'
 import { createOutputLimitStep } from './steps/output-limit.ts'
@@ -39,13 +41,15 @@ export interface StepParts extends DefaultsOptions, LimitsStepOptions, Pick<Acce
   /** If undefined, spending is not counted. */
   readonly ledger: Ledger | undefined
   readonly interceptors: readonly Interceptor[]
+  readonly engine: Engine
+  readonly imageDownloads: ImageDownloads
   /** Returns the object of `createLlm()` that the calls belong to, for the events of the diagnostics channels. */
   readonly llmOf: () => object
 }
 
 /** The steps of each call. Their `before` runs in this order, and their `after` in the reverse order. */
 export function createSteps(given: StepParts): readonly CallStep[] {
-  const { keys, queue, ledger, scopesOf, interceptors, llmOf, ...parts } = given
+  const { keys, queue, ledger, scopesOf, interceptors, engine, imageDownloads, llmOf, ...parts } = given
   const diagnostics = createDiagnosticsSteps(llmOf)
   const authorise = createAuthoriseStep({ scopesOf, hasLedger: ledger !== undefined })
   const isIntercepted = interceptors.length > 0
@@ -61,9 +65,11 @@ export function createSteps(given: StepParts): readonly CallStep[] {
         ]
       : []),
     createDefaultsStep(parts),
+    createImageCheckStep(engine, imageDownloads),
     createOutputLimitStep(parts.subjects),
     new LimitsStep(parts, isIntercepted ? 'after-interceptors' : 'all'),
     ...(queue ? [queue] : []),
+    createImageDownloadStep(imageDownloads),
     ...(ledger ? [new CreditStep(ledger)] : []),
     diagnostics.last,
   ]

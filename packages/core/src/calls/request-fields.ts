@@ -38,7 +38,8 @@ const chatInputFields: FieldNames<ChatInput> = {
   templateOptions: true,
 }
 const textInputFields: FieldNames<TextInput> = {
-  ...{ kind: true, prompt: true, system: true, messages: true, template: true, templateOptions: true },
+  ...{ kind: true, prompt: true, system: true, messages: true, template: true, images: true },
+  templateOptions: true,
 }
 const infillInputFields: FieldNames<InfillInput> = { kind: true, prefix: true, suffix: true, template: true }
 export const inputFields = {

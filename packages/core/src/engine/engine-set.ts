@@ -70,6 +70,13 @@ export class EngineSet implements Engine {
     )
   }
 
+  seesImages(request: GenerateRequest, call: EngineCall): boolean {
+    const target = this.#targetOf(request.model, call)
+    if (!target) return this.#first.seesImages?.(request, call) ?? false
+    const { named, name } = target
+    return named.engine.seesImages?.({ ...request, model: name }, named.toOwnCall(call, name)) ?? false
+  }
+
   render(request: GenerateRequest, call: EngineCall): Promise<string> {
     return this.#run(request, call, (engine, ...args) => engine.render(...args))
   }

@@ -32,6 +32,11 @@ export interface Engine {
    * `cacheReadTokens`, or more. Rejects like `countTokens`. An engine without this method reads none.
    */
   countCachedTokens?(request: GenerateRequest, call: EngineCall): Promise<number>
+  /**
+   * Whether the model of the request sees images. For a model that does not, a text replaces images, or the call is rejected.
+   * True if the engine does not know. An engine without this method sees none.
+   */
+  seesImages?(request: GenerateRequest, call: EngineCall): boolean
   /** Renders the prompt with the model's template. Rejects like `countTokens`. */
   render(request: GenerateRequest, call: EngineCall): Promise<string>
   /**

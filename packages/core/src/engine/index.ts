@@ -28,6 +28,7 @@ export type {
   DryPenalty,
   ExcludeTop,
   GenerateRequest,
+  ImagePart,
   InfillInput,
   LoadOptions,
   Message,

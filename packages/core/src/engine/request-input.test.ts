@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest'
 import type { ChatInput, TextInput, Tool } from './request.ts'
-import { callableTools, measureTextLength, toTemplateMessages } from './request-input.ts'
+import {
+  boundImageTokens,
+  callableTools,
+  estimatePromptTokens,
+  imagesOf,
+  measureTextBytes,
+  measureTextLength,
+  toTemplateMessages,
+} from './request-input.ts'
 import { areTokens } from './request-limits.ts'
 
 const chat: ChatInput = {
@@ -75,6 +83,25 @@ test.each<[ChatInput['toolChoice'], readonly Tool[]]>([
 
 test('a text prompt has no callable tools', () => {
   expect(callableTools({ kind: 'text', prompt: ['Hi'] })).toEqual([])
+})
+
+test('an image counts a fixed number of tokens, however many bytes it has', () => {
+  const image = { type: 'image', mediaType: 'image/png', data: 'A'.repeat(100_000) } as const
+  const messages = [
+    { role: 'user', content: [{ type: 'text', text: 'What?' }, image] },
+    { role: 'tool', content: [{ type: 'tool-result', content: [image] }] },
+  ] as const
+  const input = { kind: 'chat', messages } as const
+  const text = { kind: 'text', prompt: ['What?'], images: [image] } as const
+
+  expect(imagesOf(input)).toEqual([image, image])
+  expect(measureTextBytes({ input })).toBe(5)
+  expect(estimatePromptTokens({ input })).toBe(2 + 2 * 4 + 2 * 1_600)
+  expect(boundImageTokens(input)).toBe(2 * 48_169)
+  expect(estimatePromptTokens({ input: text })).toBe(2 + 4 + 1_600)
+  expect(toTemplateMessages(text)).toEqual([
+    { role: 'user', content: [{ type: 'text', text: 'What?' }, image] },
+  ])
 })
 
 test('calls, results and tools count towards the length', () => {

@@ -1,17 +1,50 @@
 /** Functions for the input of a request, shared by engines, dialects and metering. */
-import type { CacheLifetime, GenerateRequest, Message, Part, Tool } from './request.ts'
+import type { CacheLifetime, GenerateRequest, ImagePart, Message, Part, Tool } from './request.ts'
 
-/** Length of all input in characters; a token id counts as one. */
+/**
+ * Tokens of an image in an estimate: the most that Anthropic's models take for an image, which is made smaller before
+ * (1,568 × 1,568 pixels at most, one token for 750 of them, and about 1,600 in all).
+ */
+const estimatedImageTokens = 1_600
+/**
+ * Most tokens of an image: those of gpt-4o-mini, which counts 2,833 and 5,667 for each of at most eight tiles. Qwen2-VL takes up
+ * to 16,384.
+ */
+const maxImageTokens = 48_169
+
+/** Length of all text in characters; a token id counts as one. */
 export const measureTextLength = (request: Pick<GenerateRequest, 'input'>): number =>
   measureInput(request, ({ length }) => length)
 
-/** Length of all input in bytes; a token id counts as four. */
+/** Length of all text in bytes; a token id counts as four. */
 export const measureTextBytes = (request: Pick<GenerateRequest, 'input'>): number =>
   measureInput(request, (text) => (typeof text === 'string' ? Buffer.byteLength(text) : 4 * text.length))
 
-/** Estimates the tokens of a prompt: 4 bytes per token, and 4 tokens for the template's markup of each message. */
+/**
+ * Estimates the tokens of a prompt: 4 bytes per token, 4 tokens for the template's markup of each message, and 1,600 tokens per
+ * image.
+ */
 export const estimatePromptTokens = (request: Pick<GenerateRequest, 'input'>): number =>
-  Math.ceil(measureTextBytes(request) / 4) + 4 * toTemplateMessages(request.input).length
+  Math.ceil(measureTextBytes(request) / 4) +
+  4 * toTemplateMessages(request.input).length +
+  estimatedImageTokens * imagesOf(request.input).length
+
+/** Upper bound of the tokens of all images. */
+export const boundImageTokens = (input: GenerateRequest['input']): number =>
+  maxImageTokens * imagesOf(input).length
+
+/** Returns the images of the messages, of results in them, and of a text prompt. */
+export function imagesOf(input: GenerateRequest['input']): readonly ImagePart[] {
+  if (input.kind === 'infill') return []
+  const inMessages = (input.messages ?? []).flatMap(({ content }) => imagesIn(content))
+  return input.kind === 'text' ? [...inMessages, ...(input.images ?? [])] : inMessages
+}
+
+const imagesIn = (parts: readonly Part[]): readonly ImagePart[] =>
+  parts.flatMap((part) => {
+    if (part.type === 'image') return part
+    return part.type === 'tool-result' ? imagesIn(part.content) : []
+  })
 
 type Measure = (text: string | readonly number[]) => number
 
@@ -30,7 +63,7 @@ function measureInput({ input }: Pick<GenerateRequest, 'input'>, measure: Measur
 const measureParts = (content: readonly Part[], measure: Measure): number =>
   content.reduce((sum, part) => {
     if (part.type === 'tool-call') return sum + measure(part.name) + measure(part.arguments)
-    if (part.type === 'image') return sum + measure(part.data)
+    if (part.type === 'image') return sum
     return sum + (part.type === 'tool-result' ? measureParts(part.content, measure) : measure(part.text))
   }, 0)
 
@@ -70,7 +103,7 @@ export function toTemplateMessages(input: GenerateRequest['input']): readonly Me
   return [
     ...(input.system ? [toTextMessage('system', input.system)] : []),
     ...(input.messages ?? []),
-    toTextMessage('user', text),
+    { role: 'user', content: [{ type: 'text', text }, ...(input.images ?? [])] },
   ]
 }
 

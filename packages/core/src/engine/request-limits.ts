@@ -28,6 +28,11 @@ export const limits = {
    * Length of a Go template, in characters. The longest template that ships with a model is a ninth as long.
    */
   templateLength: 64 * 1024,
+  /** Per request, as in Anthropic's API. OpenAI accepts 500. */
+  images: 100,
+  /** Size of one image, and of all images of a request, in bytes. OpenAI accepts 50 MB in a request, Anthropic 32 MB. */
+  imageBytes: 20 * 1024 * 1024,
+  allImageBytes: 50 * 1024 * 1024,
   /** Total length of the text in a request, in characters. */
   text: 64 * 1024 * 1024,
   /** Context size in tokens. The largest models are trained for ten million tokens. */

@@ -160,6 +160,8 @@ export interface TextInput {
    * template.
    */
   readonly template?: string | false
+  /** Images of the last user message, which come after its text. Not together with `template: false`. */
+  readonly images?: readonly ImagePart[]
   /** Variables for the model's template. */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
@@ -209,15 +211,33 @@ export type Part = {
     }
 )
 
-/** An image in a message of the user, or in a result of a tool. */
+/**
+ * An image in a message of the user, or in a result of a tool. Before an engine gets the request, the image is checked, and one
+ * with a `url` is read. A model that sees no images gets none: see `Engine.seesImages`.
+ */
 export interface ImagePart {
   readonly type: 'image'
-  /** Such as `image/png`. */
+  /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. If empty, it is found in the bytes. */
   readonly mediaType: string
-  /** The bytes of the image, in Base64. */
+  /** The bytes of the image, in Base64. At most 20 MiB, and 50 MiB of all images of a request. */
   readonly data: string
-  /** Path of the image in the caller's request, which errors name, such as `messages[0].content[1]`. */
-  readonly param: string
+  /**
+   * Where the image is, with an empty `mediaType` and empty `data`: a `data:` URL in Base64, or an `https:` URL of a host that
+   * the option `imageHosts` allows. An engine never gets it.
+   */
+  readonly url?: string
+  /**
+   * Path of the image in the caller's request, which errors name, such as `messages[0].content[1]`.
+   *
+   * @default its path in this request
+   */
+  readonly param?: string
+  /**
+   * Text that replaces the image for a model that sees no images.
+   *
+   * @default in results of tools, a text that says so. The call is rejected for another image
+   */
+  readonly replacement?: string
 }
 
 export interface Sampling {

@@ -104,11 +104,11 @@ function readProxies(environment: NodeJS.ProcessEnv): ResolvedStoreOptions['regi
   return { https: read('HTTPS_PROXY'), http, none: read('NO_PROXY') }
 }
 
-function checkHosts(option: string, value: readonly string[]): readonly string[] {
+export function checkHosts(option: string, value: readonly string[]): readonly string[] {
   const isHost = (one: unknown): boolean =>
     typeof one === 'string' && /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?$/i.test(one)
   if (Array.isArray(value) && value.every(isHost)) return value.map((one) => one.toLowerCase())
   throw new TypeError(
-    `Expected \`${option}\` to be a list of hosts such as 'registry.example.com:5000', got ${JSON.stringify(value)}`,
+    `Expected \`${option}\` to be a list of hosts such as 'example.com' or 'example.com:5000', got ${JSON.stringify(value)}`,
   )
 }

@@ -14,7 +14,7 @@ import { toTemplateMessages } from '../engine/request-input.ts'
 import { contextDenied, LlmError } from '../errors.ts'
 import type { ModelDetails } from '../models/gguf/model-details.ts'
 import type { Model } from '../models/model.ts'
-import { checkKeys, checkStrings } from '../options/check.ts'
+import { checkBoolean, checkKeys, checkStrings } from '../options/check.ts'
 import { isRecord } from '../util/is-record.ts'
 import { tryParseJson } from '../util/try-parse-json.ts'
 import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
@@ -68,6 +68,8 @@ export interface ScriptedEngineOptions {
    * @default none: the engine answers for each name that a call has
    */
   readonly models?: readonly string[]
+  /** Whether its models see images. Scripts get them as parts of the request. @default false */
+  readonly seesImages?: boolean
   /** The clock of the prompt cache, in milliseconds. @default Date.now */
   readonly now?: () => number
 }
@@ -92,9 +94,10 @@ export interface ScriptedEngine extends Engine {
  */
 export function scriptedEngine(script: Script, options: ScriptedEngineOptions = {}): ScriptedEngine {
   if (typeof script !== 'function') checkAnswer(script)
-  checkKeys('', options, ['contextSize', 'delayMs', 'models', 'now'])
+  checkKeys('', options, ['contextSize', 'delayMs', 'models', 'now', 'seesImages'])
   if (options.models !== undefined) checkStrings('models', options.models)
-  const { contextSize = 4_096, delayMs = 0, now = Date.now } = options
+  checkBoolean('seesImages', options.seesImages)
+  const { contextSize = 4_096, delayMs = 0, now = Date.now, seesImages = false } = options
   const requests: GenerateRequest[] = []
   /** Context size of each loaded model, by name. */
   const models = new Map<string, number>()
@@ -112,6 +115,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
       markLoaded(model)
       return prefixesOf(input).tokens
     },
+    seesImages: () => seesImages,
     countCachedTokens: async (request, { tenant = '' }) => cache.cachedLength(request, tenant),
     render: async ({ input }) => toTemplateMessages(input).map(textOf).join('\n'),
     embed: async (request) => createEmbeddings(request),
@@ -133,7 +137,7 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
     },
     loaded: () => [...models].map(([name, contextSize]) => ({ ...loadedState, name, contextSize })),
     close: async () => {},
-    ...(options.models && listScriptedModels(options.models, contextSize)),
+    ...(options.models && listScriptedModels(options.models, contextSize, seesImages)),
   }
 }
 
@@ -141,10 +145,17 @@ export function scriptedEngine(script: Script, options: ScriptedEngineOptions = 
 function listScriptedModels(
   names: readonly string[],
   contextSize: number,
+  seesImages: boolean,
 ): Pick<Required<Engine>, 'findModel' | 'listModels'> {
   const details: ModelDetails = {
     architecture: 'scripted',
-    capabilities: ['completion', 'embedding', 'tools', 'thinking'],
+    capabilities: [
+      'completion',
+      'embedding',
+      'tools',
+      'thinking',
+      ...(seesImages ? (['vision'] as const) : []),
+    ],
     contextSize,
     ...{ parameterCount: 0, parameterSize: '', quantization: 'unknown', metadata: {}, tensors: [] },
   }

@@ -1,6 +1,8 @@
 /** Content blocks of messages. Shape: Anthropic API reference, "Create a Message". */
 import { z } from 'zod'
+import type { ImagePart } from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'
+import { isRecord } from '../../util/is-record.ts'
 import { tryParseJson } from '../../util/try-parse-json.ts'
 import { JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
@@ -117,15 +119,27 @@ const wrapInTag = (tag: string, texts: readonly string[]) => ({
 const textOf = (content: string | readonly z.output<typeof Text>[]): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 
-/** A block in a tool result. Agents send images to every model, so a text replaces each image. */
+/** The source is checked when the model of the call is known. */
+const Image = z
+  .object({ type: z.literal('image'), source: z.unknown().optional(), ...breakpoint })
+  .transform(({ source, ...block }) => ({ ...block, ...toImageSource(source) }))
+
+function toImageSource(source: unknown): Pick<ImagePart, 'mediaType' | 'data' | 'url'> {
+  const { type, media_type, data, url } = isRecord(source) ? source : {}
+  const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+  return type === 'url'
+    ? { mediaType: '', data: '', url: textOf(url) }
+    : { mediaType: textOf(media_type), data: textOf(data) }
+}
+
+/** A block in a tool result. */
 const ResultBlock = Tagged.superRefine(
   allowTypes(['text', 'image', 'tool_reference', 'document', 'search_result']),
 )
   .transform((block) => {
-    if (block.type === 'image') return replaceWithText(block, '[An image, which this model cannot see.]')
     return block.type === 'tool_reference' ? replaceWithText(block, nameOf(block.tool_name)) : block
   })
-  .pipe(z.discriminatedUnion('type', [Text, Document, SearchResult]))
+  .pipe(z.discriminatedUnion('type', [Text, Image, Document, SearchResult]))
 const ToolResult = z
   .object({
     type: z.literal('tool_result'),
@@ -136,15 +150,15 @@ const ToolResult = z
   })
   .transform(({ content, cache_control: own, ...result }) => ({
     ...result,
-    content: typeof content === 'string' ? content : content?.map(({ type, text }) => ({ type, text })),
+    content: typeof content === 'string' ? content : content?.map(({ cache_control: _, ...block }) => block),
     // A breakpoint within a tool result applies to the end of the tool result.
     cache_control:
       own ?? (typeof content === 'string' ? undefined : content?.findLast(hasBreakpoint)?.cache_control),
   }))
 
 const UserBlock = Tagged.superRefine(
-  allowTypes(['text', 'tool_result', 'document', 'search_result'], 'user'),
-).pipe(z.discriminatedUnion('type', [Text, ToolResult, Document, SearchResult]))
+  allowTypes(['text', 'image', 'tool_result', 'document', 'search_result'], 'user'),
+).pipe(z.discriminatedUnion('type', [Text, Image, ToolResult, Document, SearchResult]))
 const AssistantBlock = Tagged.superRefine((block, context) => {
   if (rolesByBlockType.get(block.type) === 'user') allowTypes([], 'assistant')(block, context)
 })

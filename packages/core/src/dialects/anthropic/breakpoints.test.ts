@@ -31,7 +31,7 @@ function prompt(fields: object): string[] {
   const mark = ({ cache }: { readonly cache?: string }): string => (cache ? `|${cache}` : '')
   const said = (part: Part): string => {
     if (part.type === 'tool-call') return `call ${part.name}`
-    if (part.type === 'image') return part.mediaType
+    if (part.type === 'image') return `image of ${part.param}`
     return part.type === 'tool-result' ? `result ${part.content.map(said).join('+')}` : part.text
   }
   return [
@@ -97,7 +97,7 @@ test.each([
   [
     'an image',
     { type: 'image', source: { type: 'url' }, ...short },
-    '[An image, which this model cannot see.]',
+    'image of messages[1].content[0].content[0].image',
   ],
   ['a document', { type: 'document', source, ...short }, '<document>\nRain.\n</document>\n\n'],
 ])('a breakpoint of %s within a result moves to the end of the result', (_what, block, said) => {

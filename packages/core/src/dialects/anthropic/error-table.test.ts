@@ -148,12 +148,12 @@ const rejected: readonly (readonly [what: string, fields: object | string, messa
   [
     'an unknown block',
     blocks({ type: 'x' }),
-    "messages.0.content.0: Input tag 'x' found using 'type' does not match any of the expected tags: 'text', 'tool_result', 'document', 'search_result'",
+    "messages.0.content.0: Input tag 'x' found using 'type' does not match any of the expected tags: 'text', 'image', 'tool_result', 'document', 'search_result'",
   ],
   [
     'an image, which no model here can see',
     blocks(png),
-    "messages.0.content.0: A block of the type 'image' is not supported yet.",
+    'messages.0.content.0: An image is not supported by this model.',
   ],
   [
     'a PDF file',

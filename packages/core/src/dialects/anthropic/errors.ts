@@ -71,6 +71,9 @@ const toField = createFieldMapper([
   [/^templateOptions\.reasoning_effort$/, 'output_config.effort'],
   [/^toolChoice\.parallel$/, 'tool_choice.disable_parallel_tool_use'],
   ...upstreamMappings(),
+  // Images, whose paths end with `image`, because those of fields are in the message already.
+  [/^messages\[(\d+)\]\.content\[(\d+)\]\.image$/, 'messages.$1.content.$2'],
+  [/^messages\[(\d+)\]\.content\[(\d+)\]\.content\[(\d+)\]\.image$/, 'messages.$1.content.$2.content.$3'],
 ])
 
 const kinds = {

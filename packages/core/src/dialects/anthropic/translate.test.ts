@@ -226,10 +226,50 @@ test.each([
   expect(messages.map(({ role }) => role).join(' ')).toBe(roles)
 })
 
+test('images get the path of their block, also in results that move to the front', () => {
+  const png = { type: 'base64', media_type: 'image/png', data: 'AAAA' }
+  const image = { type: 'image', mediaType: 'image/png', data: 'AAAA' }
+  const messages = [
+    user('Hi'),
+    assistant([used('a')]),
+    user([
+      { type: 'image', source: png, cache_control: { type: 'ephemeral' } },
+      result('a', {
+        content: [
+          { type: 'text', text: 'Seen:' },
+          { type: 'image', source: png },
+        ],
+      }),
+    ]),
+    user([{ type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } }]),
+  ]
+
+  expect(chat({ messages }).messages.slice(2)).toEqual([
+    {
+      role: 'tool',
+      content: [
+        {
+          ...{ type: 'tool-result', id: 'a' },
+          content: [text('Seen:'), { ...image, param: 'messages[2].content[1].content[1].image' }],
+        },
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { ...image, param: 'messages[2].content[0].image', cache: '5m' },
+        {
+          ...{ type: 'image', mediaType: '', data: '', url: 'https://a.example/b.png' },
+          param: 'messages[3].content[0].image',
+        },
+      ],
+    },
+  ])
+})
+
 test.each([
   [[], []],
   ['', [text('')]],
-  [[{ type: 'image', source: { type: 'url' } }], [text('[An image, which this model cannot see.]')]],
 ])('the content %j of a result becomes %j', (content, parts) => {
   const messages = [user('Hi'), assistant([used('a')]), user([result('a', { content })])]
 

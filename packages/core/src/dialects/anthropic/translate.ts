@@ -33,8 +33,11 @@ export function toPrompt(
   const effort = thinking === 'disabled' ? undefined : body.output_config?.effort
   const systemBlocks = blocks.blocksOf(system).filter((block) => !isBilling(block))
   const turns = [
-    { role: 'system', content: systemBlocks.map(toPart).filter((part) => !isEmpty(part)) },
-    ...withResultsFirst(messages.flatMap(toTurns)),
+    {
+      role: 'system',
+      content: systemBlocks.map((block) => toPart(block, 'system')).filter((part) => !isEmpty(part)),
+    },
+    ...withResultsFirst(messages.flatMap((message, at) => toTurns(message, `messages[${at}].content`))),
   ]
   const input: ChatInput = { kind: 'chat', messages: turns, ...toTools(body) }
   const isMarked = findLastCandidate(schema.listBreakpointCandidates(body))?.block.cache_control !== undefined
@@ -89,8 +92,8 @@ function withBreakpoint({ tools = [], messages, ...input }: ChatInput, cache: Ca
 }
 
 /** Moves the tool results of a message to a separate turn before the rest of the message. */
-function toTurns({ role, content }: blocks.AnthropicMessage): readonly Message[] {
-  const parts = blocks.blocksOf(content).map(toPart)
+function toTurns({ role, content }: blocks.AnthropicMessage, path: string): readonly Message[] {
+  const parts = blocks.blocksOf(content).map((block, at) => toPart(block, `${path}[${at}]`))
   const results = parts.filter(isResult)
   const others = parts.filter((part) => !isResult(part) && !isEmpty(part))
   // A message that contains only reasoning is dropped.
@@ -113,11 +116,23 @@ function withResultsFirst(turns: readonly Message[]): readonly Message[] {
   return ordered
 }
 
-function toPart(block: blocks.Block): Part {
+/** @param path path of the block in the request */
+function toPart(block: blocks.Block, path: string): Part {
   const cache = block.cache_control && { cache: block.cache_control }
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text, ...cache }
+    case 'image': {
+      const { mediaType, data, url } = block
+      return {
+        type: 'image',
+        mediaType,
+        data,
+        ...(url !== undefined && { url }),
+        param: `${path}.image`,
+        ...cache,
+      }
+    }
     case 'thinking':
       return { type: 'reasoning', text: block.thinking }
     case 'tool_use':
@@ -132,7 +147,7 @@ function toPart(block: blocks.Block): Part {
       return {
         type: 'tool-result',
         id: block.tool_use_id,
-        content: blocks.blocksOf(block.content).map(toPart),
+        content: blocks.blocksOf(block.content).map((inner, at) => toPart(inner, `${path}.content[${at}]`)),
         ...(block.is_error && { isError: true }),
         ...cache,
       }

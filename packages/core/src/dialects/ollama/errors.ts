@@ -51,4 +51,5 @@ const toField = createFieldMapper([
   [/^maxTokens$/, 'options.num_predict'],
   [/^templateOptions\.reasoning_effort$/, 'think'],
   ...upstreamMappings('options.'),
+  [/(?<=^(?:messages\[\d+\]\.)?images)\[\d+\]$/, ''],
 ])

@@ -164,24 +164,24 @@ test('all fields of a message are optional', () => {
   expect(chat({ messages }).messages).toEqual([{}, {}])
 })
 
-test.each<[string, object]>([
-  ['`typical_p`', { options: { typical_p: 0.5 } }],
-  ['An image', { messages: [{ role: 'user', images: ['aGk='] }] }],
-])('the error for %s names the unsupported feature: %j', (what, body) => {
-  expect(() => chat(body)).toThrow(
-    expect.objectContaining({
-      code: 'invalid_request',
-      message: expect.stringContaining(`${what} is not supported yet.`),
-    }),
-  )
-})
-
-test.each([['An image', { images: ['aGk='] }]])(
-  'the error for %s in a generate request names the unsupported feature',
+test.each<[string, object]>([['`typical_p`', { options: { typical_p: 0.5 } }]])(
+  'the error for %s names the unsupported feature: %j',
   (what, body) => {
-    expect(() => generate(body)).toThrow(`${what} is not supported yet.`)
+    expect(() => chat(body)).toThrow(
+      expect.objectContaining({
+        code: 'invalid_request',
+        message: expect.stringContaining(`${what} is not supported yet.`),
+      }),
+    )
   },
 )
+
+test('a message has 100 images at most', () => {
+  const say = (count: number) => chat({ messages: [{ images: Array(count).fill('aGk=') }] })
+
+  expect(say(100).messages?.[0]?.images).toHaveLength(100)
+  expect(() => say(101)).toThrow('invalid messages[0].images: expected 100 items at most.')
+})
 
 test.each([
   { format: '', logprobs: false, images: [] },

@@ -8,7 +8,7 @@ import { areTokens, limits } from '../../engine/request-limits.ts'
 import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
 import { isRecord } from '../../util/is-record.ts'
 import { progressFields } from '../answer-progress.ts'
-import { integerFrom, isEmpty, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
+import { integerFrom, JsonObject, optional, truncateForError, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 import { describeKeepAliveError, toKeepAlive } from './keep-alive.ts'
 
@@ -85,7 +85,8 @@ const commonFields = {
   ...progressFields,
 }
 
-const Images = unsupportedUnless(z.array(z.unknown()), 'An image', isEmpty)
+/** In Base64. They are checked when the model of the call is known. */
+const Images = optional(list(z.string(), { max: limits.images }))
 
 export const OllamaGenerateRequest = body({
   ...commonFields,

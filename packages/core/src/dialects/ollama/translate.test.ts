@@ -212,6 +212,34 @@ test('messages keep their order, reasoning precedes the text, and `developer` be
   })
 })
 
+test('images follow the text of their message, also in results of tools', () => {
+  const image = (data: string, param: string) => ({ type: 'image', mediaType: '', data, param })
+  const messages = [
+    { content: 'What?', images: ['AAAA', 'BBBB'] },
+    { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'look' } }] },
+    { role: 'tool', content: 'Seen.', images: ['CCCC'] },
+  ]
+  const [asked, , seen] = toChatInput({ messages }).messages
+
+  expect(asked?.content).toEqual([
+    { type: 'text', text: 'What?' },
+    image('AAAA', 'messages[0].images[0]'),
+    image('BBBB', 'messages[0].images[1]'),
+  ])
+  expect(seen?.content).toMatchObject([
+    { content: [{ text: 'Seen.' }, image('CCCC', 'messages[2].images[0]')] },
+  ])
+  expect(promptOf({ prompt: 'What?', images: ['AAAA'] })).toEqual({
+    ...{ kind: 'text', prompt: ['What?'], images: [image('AAAA', 'images[0]')] },
+  })
+})
+
+test.each([{ raw: true }, { suffix: 'b' }])('images together with %j are rejected', (fields) => {
+  expect(() => promptOf({ prompt: 'a', images: ['AAAA'], ...fields })).toThrow(
+    expect.objectContaining({ details: { param: 'images', issue: 'unsupported' } }),
+  )
+})
+
 const conversationOf = (fields: object) => toChatInput(bodyOf(fields))
 const tool = { type: 'function', function: { name: 'now' } }
 

@@ -16,14 +16,19 @@ import { omitUndefined } from '../fields.ts'
 import type * as schema from './schema.ts'
 
 export function toPrompt(body: schema.OllamaGenerateRequest): neutral.TextInput | neutral.InfillInput {
-  const { prompt = '', suffix, system, template, context, raw = false } = body
+  const { prompt = '', suffix, system, template, context, images = [], raw = false } = body
   const isContinued = context !== undefined && context.length > 0
   if (raw && (system || template || isContinued))
     throw invalidRequest('raw mode does not support template, system, or context')
+  if (images.length > 0 && (raw || suffix))
+    throw invalidRequest('images are not supported together with raw mode or a suffix', {
+      ...{ param: 'images', issue: 'unsupported' },
+    })
   if (suffix) return { kind: 'infill', prefix: prompt, suffix, ...(template && { template }) }
   return {
     kind: 'text',
     prompt: [...(isContinued ? [context] : []), prompt],
+    ...(images.length > 0 && { images: images.map((data, at) => toImage(data, `images[${at}]`)) }),
     ...(system && { system }),
     // `context` contains the tokens of the conversation so far, with the Modelfile's messages.
     ...(context && !raw && { messages: [] }),
@@ -38,22 +43,32 @@ export function toChatInput({
   const callIds = new ToolCallIds()
   return {
     kind: 'chat',
-    messages: messages.map((message) => toMessage(message, callIds)),
+    messages: messages.map((message, at) => toMessage(message, `messages[${at}].images`, callIds)),
     ...(tools.length > 0 && { tools: tools.map(toTool) }),
   }
 }
 
-function toMessage(message: schema.OllamaMessage, callIds: ToolCallIds): neutral.Message {
+const toImage = (data: string, param: string): neutral.ImagePart => ({
+  ...{ type: 'image', mediaType: '', data, param },
+})
+
+/** @param path path of the images in the request */
+function toMessage(message: schema.OllamaMessage, path: string, callIds: ToolCallIds): neutral.Message {
   const { role = 'user', content = '', thinking, tool_calls: toolCalls = [] } = message
+  const images = (message.images ?? []).map((data, at) => toImage(data, `${path}[${at}]`))
   const text = { type: 'text', text: content } as const
   if (role !== 'assistant') callIds.endTurn()
   if (role === 'tool')
-    return { role, content: [{ type: 'tool-result', ...callIds.resolve(message), content: [text] }] }
+    return {
+      role,
+      content: [{ type: 'tool-result', ...callIds.resolve(message), content: [text, ...images] }],
+    }
   return {
     role: role === 'developer' ? 'system' : role,
     content: [
       ...(thinking ? [{ type: 'reasoning', text: thinking } as const] : []),
       ...(content !== '' || toolCalls.length === 0 ? [text] : []),
+      ...images,
       ...toolCalls.map(({ id, function: { name, arguments: values = {} } }) => ({
         type: 'tool-call' as const,
         id: callIds.register(name, id),

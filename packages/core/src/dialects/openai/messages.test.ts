@@ -64,6 +64,27 @@ test('parts of a message become one text, with a line break between them, and a 
   expect(question?.content).toEqual([{ type: 'text', text: 'Why?' }])
 })
 
+test('an image separates the texts of a message, and its detail is ignored', () => {
+  const image = (image_url: unknown) => ({ type: 'image_url', image_url })
+  const text = (text: string) => ({ type: 'text', text })
+  const url = 'data:image/png;base64,AAAA'
+  const content = [text('a'), text('b'), image({ url, detail: 'high' }), text('c'), image(5), image(null)]
+  const [message] = read([{ role: 'user', content }])
+  const part = (url: string, at: number) => ({
+    ...{ type: 'image', mediaType: '', data: '', url, param: `messages[0].content[${at}]` },
+  })
+
+  expect(message?.content).toEqual([text('a\nb'), part(url, 2), text('c'), part('', 4), part('', 5)])
+})
+
+test.each(['system', 'developer', 'assistant'])('an image in a message of the %s is rejected', (role) => {
+  const content = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }]
+
+  expect(() => read([{ role, content }])).toThrow(
+    expect.objectContaining({ details: { param: '[0].content[0]', issue: 'unsupported' } }),
+  )
+})
+
 test('arguments that are not JSON stay unchanged', () => {
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":' } }
 

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type * as neutral from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'
 import { invalidRequest, type LlmError } from '../../errors.ts'
+import { isRecord } from '../../util/is-record.ts'
 import { optional, unsupported, unsupportedUnless } from '../fields.ts'
 import { list } from '../parse.ts'
 
@@ -20,7 +21,7 @@ type PartTypes = readonly [string, ...string[]]
  * Content: a text, or a list of parts.
  * @param texts types of text parts
  * @param others types of parts that are rejected as unsupported
- * @param images types of parts that are replaced by a text
+ * @param images types of images. Their sources are checked when the model of the call is known
  */
 export const contentOf = (texts: PartTypes, others: PartTypes, images?: PartTypes) => {
   const TextPart = z
@@ -28,7 +29,10 @@ export const contentOf = (texts: PartTypes, others: PartTypes, images?: PartType
     .transform(({ text }) => ({ type: 'text' as const, text }))
   const OtherPart = z
     .object({ type: z.enum(others) })
-    .refine(() => false, { params: { issue: 'unsupported' }, error: 'only text is supported yet.' })
+    .refine(() => false, {
+      params: { issue: 'unsupported' },
+      error: `only text${images ? ' and images are' : ' is'} supported yet.`,
+    })
     .transform((): never => z.NEVER)
   const imageParts = images ? [createImagePart(images)] : []
   const Part = z.discriminatedUnion('type', [TextPart, Refusal, OtherPart, ...imageParts])
@@ -37,13 +41,19 @@ export const contentOf = (texts: PartTypes, others: PartTypes, images?: PartType
   })
 }
 
-/** Agents send images to every model. */
 const createImagePart = (types: PartTypes) =>
   z
-    .object({ type: z.enum(types) })
-    .transform(() => ({ type: 'text' as const, text: '[An image, which this model cannot see.]' }))
+    .object({ type: z.enum(types), image_url: z.unknown().optional() })
+    .transform(({ image_url }) => ({ type: 'image' as const, url: toImageUrl(image_url) }))
 
-const Content = contentOf(['text'], ['image_url', 'input_audio', 'file'])
+/** Chats have an object, responses a text. */
+function toImageUrl(value: unknown): string {
+  const url = isRecord(value) ? value.url : value
+  return typeof url === 'string' ? url : ''
+}
+
+const TextContent = contentOf(['text'], ['image_url', 'input_audio', 'file'])
+const Content = contentOf(['text'], ['input_audio', 'file'], ['image_url'])
 export type Content = z.output<typeof Content>
 
 /** Type of a tool. Only functions are supported. */
@@ -60,10 +70,11 @@ const ToolCall = z.object({
 const RequestMessage = z.discriminatedUnion(
   'role',
   [
-    z.object({ role: z.enum(['system', 'developer', 'user']), content: Content }),
+    z.object({ role: z.enum(['system', 'developer']), content: TextContent }),
+    z.object({ role: z.literal('user'), content: Content }),
     z.object({
       role: z.literal('assistant'),
-      content: optional(Content),
+      content: optional(TextContent),
       reasoning_content: optional(z.string()),
       reasoning: optional(z.string()),
       tool_calls: optional(list(ToolCall, { max: limits.parts })),
@@ -85,11 +96,11 @@ export const Messages = list(RequestMessage, { min: 1, max: limits.messages })
 /** Throws `invalid_request` for a tool result without its call, and for a tool call without a result. */
 export function toMessages(messages: readonly RequestMessage[]): readonly neutral.Message[] {
   checkResults(messages)
-  return messages.map(toMessage)
+  return messages.map((message, at) => toMessage(message, (part) => `messages[${at}].content[${part}]`))
 }
 
-function toMessage(message: RequestMessage): neutral.Message {
-  const content = toParts(message.content)
+function toMessage(message: RequestMessage, pathOf: PathOfPart): neutral.Message {
+  const content = toParts(message.content, pathOf)
   switch (message.role) {
     case 'tool':
       return { role: 'tool', content: [{ type: 'tool-result', id: message.tool_call_id, content }] }
@@ -102,11 +113,37 @@ function toMessage(message: RequestMessage): neutral.Message {
 
 type TextPart = Extract<neutral.Part, { type: 'text' | 'reasoning' }>
 
-/** Joins text parts with a line break, like llama.cpp's server. */
-export const toParts = (content: Content | undefined): readonly TextPart[] => {
+/** Returns the path of a part in the request. */
+export type PathOfPart = (at: number) => string
+
+/**
+ * Joins text parts with a line break, like llama.cpp's server.
+ *
+ * @param replacement text for models that see no images @default none: they reject images, except in results of tools
+ */
+export function toParts(
+  content: Content | undefined,
+  pathOf: PathOfPart,
+  replacement?: string,
+): readonly (TextPart | neutral.ImagePart)[] {
   if (content === undefined) return []
-  const text = typeof content === 'string' ? content : content.map((part) => part.text).join('\n')
-  return [{ type: 'text', text }]
+  if (typeof content === 'string') return [{ type: 'text', text: content }]
+  const parts: (TextPart | neutral.ImagePart)[] = []
+  for (const [at, part] of content.entries()) {
+    const last = parts.at(-1)
+    if (part.type === 'image') {
+      // A text that replaces the image is a line of its own.
+      const before = last?.type === 'text' ? '\n' : ''
+      const after = at < content.length - 1 ? '\n' : ''
+      parts.push({
+        ...{ type: 'image', mediaType: '', data: '', url: part.url, param: pathOf(at) },
+        ...(replacement !== undefined && { replacement: before + replacement + after }),
+      })
+    } else if (last?.type === 'text')
+      parts[parts.length - 1] = { ...last, text: `${last.text}\n${part.text}` }
+    else parts.push(part)
+  }
+  return parts
 }
 
 function toReasoningParts({ reasoning_content, reasoning }: AssistantMessage): readonly TextPart[] {

@@ -191,7 +191,8 @@ test.each([
   [{ modalities: ['text', 'audio'] }, 'modalities'],
   [{ messages: [{ role: 'function', content: 'x', name: 'f' }] }, 'messages[0].role'],
   [{ messages: [{ role: 'assistant', function_call: { name: 'f' } }] }, 'messages[0].function_call'],
-  [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
+  [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content[0]'],
+  [{ messages: [{ role: 'system', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0]'],
 ])('%j is rejected as not supported yet', (field, param) => {
   expect(() => read({ ...minimal, ...field })).toThrow(
     expect.objectContaining({

@@ -56,6 +56,13 @@ export class FleetEngine implements Engine {
     return this.#run(request.model, call, (engine) => engine.boundTokens(request))
   }
 
+  /** Replicas with the same model see the same. */
+  seesImages(request: GenerateRequest): boolean {
+    const { active } = this.#members
+    const having = active.filter(({ engine }) => engine.knownModel(request.model))
+    return having.length === 0 || having.some(({ engine }) => engine.seesImages(request))
+  }
+
   embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
     return this.#run(request.model, call, (engine, call) => engine.embed(request, call), request.inputs)
   }

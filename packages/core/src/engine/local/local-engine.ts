@@ -37,7 +37,6 @@ import {
 import { LocalGenerations } from './local-generations.ts'
 import { LocalHealth } from './local-health.ts'
 import type { ModelEvent } from './model-events.ts'
-import { replaceImages } from './replace-images.ts'
 import { LoadedModels } from './supervisor/loaded-models.ts'
 import type { ProcessClient } from './supervisor/process-client.ts'
 import { createVectorReceiver, sortVectors, sumInputTokens } from './vector-results.ts'
@@ -110,7 +109,7 @@ export class LocalEngine implements Engine {
   }
 
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    const checked = parseGenerateRequest(replaceImages(request))
+    const checked = parseGenerateRequest(request)
     const toCount = (count: CallResult): number => count as number
     const size = measureTextLength(checked)
     const { results, process, callId } = await this.#request('count', checked, size, call, toCount)
@@ -119,7 +118,7 @@ export class LocalEngine implements Engine {
   }
 
   async countCachedTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    const checked = parseGenerateRequest(replaceImages(request))
+    const checked = parseGenerateRequest(request)
     const toCount = (count: CallResult): number => count as number
     const { results } = await this.#request(
       'count-cached',
@@ -132,7 +131,7 @@ export class LocalEngine implements Engine {
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
-    const checked = parseGenerateRequest(replaceImages(request))
+    const checked = parseGenerateRequest(request)
     const { results } = await this.#request('render', checked, measureTextLength(checked), call, toText)
     return results.join('')
   }

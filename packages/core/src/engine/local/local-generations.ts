@@ -10,7 +10,6 @@ import { parseGenerateRequest } from './ipc/parse-request.ts'
 import { countEventTokens } from './ipc/reader-lag.ts'
 import type { LoadedProcess } from './loaded-process.ts'
 import type { EngineTask, LocalCalls } from './local-calls.ts'
-import { replaceImages } from './replace-images.ts'
 import type { Failures } from './supervisor/failures.ts'
 import { GrammarQuarantine } from './supervisor/grammar-quarantine.ts'
 import type { ProcessCall } from './supervisor/process-client.ts'
@@ -52,7 +51,7 @@ export class LocalGenerations {
     push: (event: GenerateEvent) => void,
     onStart: (reportConsumed: ReportConsumed) => void,
   ): Promise<void> {
-    const checked = parseGenerateRequest(replaceImages(request))
+    const checked = parseGenerateRequest(request)
     this.#grammarQuarantine.check(checked)
     const reportProgress = createProgressReporter(checked, call, push)
     let hasBegun = false

@@ -7,7 +7,7 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embedd
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
-import { estimatePromptTokens, measureTextBytes } from '../request-input.ts'
+import { boundImageTokens, estimatePromptTokens, measureTextBytes } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { toEvents } from './answer-events.ts'
 import { BackgroundTurns } from './background-turns.ts'
@@ -54,13 +54,17 @@ export class UpstreamEngine implements Engine {
     return (await this.#api.countTokens?.(request, this.#client, call)) ?? estimatePromptTokens(request)
   }
 
-  /** Each token stands for at least one byte. */
+  /** Each token stands for at least one byte, or for a part of an image. */
   async boundTokens(request: GenerateRequest): Promise<number> {
     this.#used.add(request.model)
     const { input } = request
     const messages = input.kind === 'infill' ? 0 : (input.messages?.length ?? 0)
-    const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2)
+    const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2) + boundImageTokens(input)
     return Math.min(bound, this.#models.contextSizeOf(request.model) || bound)
+  }
+
+  seesImages({ model }: GenerateRequest): boolean {
+    return this.#models.capabilitiesOf(model)?.includes('vision') ?? true
   }
 
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {

@@ -16,6 +16,8 @@ export class UpstreamModels {
   readonly #options: Pick<ResolvedUpstreamOptions, 'identity' | 'models'>
   readonly #readList: (signal: AbortSignal) => Promise<readonly ListedModel[]>
   #listed: ReadonlyMap<string, Model> | undefined
+  /** Models of which the option or the server says what they can do. */
+  readonly #described = new WeakSet<Model>()
   #readAt = Number.NEGATIVE_INFINITY
   #reading: Promise<void> | undefined
 
@@ -43,6 +45,12 @@ export class UpstreamModels {
 
   contextSizeOf(name: string): number {
     return this.known(name)?.details?.contextSize ?? 0
+  }
+
+  /** Undefined if neither the option nor the server says what the model can do. */
+  capabilitiesOf(name: string): readonly Capability[] | undefined {
+    const model = this.known(name)
+    return model && this.#described.has(model) ? model.details?.capabilities : undefined
   }
 
   /** Returns a model if it is known without a request. Ollama lists `tiny:latest`, which `tiny` means, too. */
@@ -90,11 +98,13 @@ export class UpstreamModels {
 
   #toModel(listed: ListedModel): Model {
     const { name, modifiedAt = new Date(0), sizeBytes = 0, digest } = listed
-    return {
+    const model: Model = {
       ...{ name, path: '', sizeBytes, modifiedAt, isBuiltIn: false },
       digest: digest ?? createHash('sha256').update(`${this.#options.identity} ${name}`).digest('hex'),
       details: this.#toDetails(listed),
     }
+    if (this.#options.models?.[name]?.capabilities ?? listed.capabilities) this.#described.add(model)
+    return model
   }
 
   #toDetails(listed: ListedModel): ModelDetails {

@@ -20,6 +20,8 @@ export interface GuardedRequest {
   /** Allows `http` to private hosts. @default false */
   readonly insecure?: boolean
   readonly body?: Readable | Uint8Array
+  /** Hosts to which redirects may lead, as `host:port`. @default all public hosts */
+  readonly redirectHosts?: readonly string[]
   readonly signal: AbortSignal
 }
 
@@ -105,6 +107,7 @@ export class GuardedFetch {
         return response
       await discard(response)
       url = resolveLocation(location, url)
+      if (request.redirectHosts?.includes(hostOf(url)) === false) throw requestDenied(url, 'a redirect')
     }
     throw upstreamError(`${url.origin} redirects too often`)
   }

@@ -4,6 +4,7 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../eng
 import type { Engine, EngineCall, LoadedModel } from '../../engine/engine.ts'
 import type { GenerateEvent } from '../../engine/events.ts'
 import type { GenerateRequest, LoadOptions } from '../../engine/request.ts'
+import { imagesOf } from '../../engine/request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../../engine/tokens.ts'
 import { LlmError, type LlmErrorCode } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
@@ -147,6 +148,12 @@ class Recorder implements RecordingEngine {
 
   async deletePromptStates(tenant: string): Promise<number> {
     return (await this.#recorder?.deletePromptStates?.(tenant)) ?? 0
+  }
+
+  seesImages(request: GenerateRequest, call: EngineCall): boolean {
+    return this.#recorder
+      ? (this.#recorder.seesImages?.(request, call) ?? false)
+      : this.#recordings.seesImages(request.model)
   }
 
   loaded(): readonly LoadedModel[] {
@@ -304,14 +311,18 @@ class Recorder implements RecordingEngine {
 async function describeModel(
   engine: Engine,
   { request }: RecordedEngineCall,
-  { model }: EngineCall,
+  call: EngineCall,
 ): Promise<RecordedModel> {
+  const { model } = call
+  const { input } = request as Partial<GenerateRequest>
   const name = model?.name ?? String(request.model)
   const contextSize = engine.loaded().find((loaded) => loaded.name === name)?.contextSize
   const details = model && (await engine.details?.(model).catch(() => undefined))
   return {
     name,
     ...(contextSize && { contextSize }),
+    // A blind model gets no images.
+    ...(input && imagesOf(input).length > 0 && { seesImages: true }),
     // Licenses are long, and change no answer.
     ...(model?.defaults && { defaults: { ...model.defaults, license: [] } }),
     ...(model?.config && { config: { ...model.config } }),

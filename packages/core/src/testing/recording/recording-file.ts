@@ -24,6 +24,8 @@ const modelSchema = z.strictObject({
   /** Name in the store, such as `tiny:latest`. */
   name: z.string(),
   contextSize: z.number().optional(),
+  /** Whether recorded requests have images. */
+  seesImages: z.boolean().optional(),
   /** Modelfile defaults, without the license. */
   defaults: z
     .strictObject({

@@ -94,8 +94,13 @@ export class Recordings {
   findModel(name: string): Model | undefined {
     const found = this.#models.get(name)
     if (!found) return undefined
-    const { contextSize: _, details, ...model } = found
+    const { contextSize: _, seesImages: __, details, ...model } = found
     return { ...recordedModel, ...model, ...(details && { details: { ...noDetails, ...details } }) } as Model
+  }
+
+  /** Whether a recorded request has images for the model. */
+  seesImages(name: string): boolean {
+    return this.#models.get(name)?.seesImages ?? false
   }
 
   loaded(): readonly LoadedModel[] {

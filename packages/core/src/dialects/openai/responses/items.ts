@@ -93,8 +93,10 @@ export function toMessages(history: readonly Item[], input: readonly Item[]): re
   const items = [...history, ...input]
   checkResults(items, history.length)
   const messages: { role: string; content: neutral.Part[] }[] = []
-  for (const item of items) {
-    const { role, content } = toMessage(item)
+  for (const [index, item] of items.entries()) {
+    const pathOf = (field: string) =>
+      index < history.length ? 'input' : `input[${index - history.length}].${field}`
+    const { role, content } = toMessage(item, pathOf)
     const last = messages.at(-1)
     // All consecutive items of the assistant are one turn.
     if (role === 'assistant' && last?.role === role) last.content.push(...content)
@@ -103,10 +105,17 @@ export function toMessages(history: readonly Item[], input: readonly Item[]): re
   return messages
 }
 
-function toMessage(item: Item): neutral.Message {
+/** Agents send images to every model. */
+const imageText = '[An image, which this model cannot see.]'
+
+/** @param pathOf returns the path of a field of the item */
+function toMessage(item: Item, pathOf: (field: string) => string): neutral.Message {
   switch (item.type) {
     case 'message':
-      return { role: item.role === 'developer' ? 'system' : item.role, content: toParts(item.content) }
+      return {
+        role: item.role === 'developer' ? 'system' : item.role,
+        content: toParts(item.content, (at) => pathOf(`content[${at}]`), imageText),
+      }
     case 'function_call':
     case 'custom_tool_call': {
       const json =
@@ -120,7 +129,12 @@ function toMessage(item: Item): neutral.Message {
     case 'custom_tool_call_output':
       return {
         role: 'tool',
-        content: [{ type: 'tool-result', id: item.call_id, content: toParts(item.output) }],
+        content: [
+          {
+            ...{ type: 'tool-result', id: item.call_id },
+            content: toParts(item.output, (at) => pathOf(`output[${at}]`), imageText),
+          },
+        ],
       }
     case 'reasoning':
       return { role: 'assistant', content: toReasoningParts(item) }

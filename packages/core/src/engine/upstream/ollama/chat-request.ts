@@ -99,7 +99,7 @@ function toFormat(format: OutputFormat): 'json' | object {
   throw unsupportedByUpstream('this output format', 'format')
 }
 
-function toPrompt({ prompt, system, messages, template }: TextInput): object {
+function toPrompt({ prompt, images, system, messages, template }: TextInput): object {
   const isRaw = template === false
   const text = prompt.filter((piece) => typeof piece === 'string').join('')
   const tokens = prompt.flatMap((piece) => (typeof piece === 'string' ? [] : piece))
@@ -107,6 +107,7 @@ function toPrompt({ prompt, system, messages, template }: TextInput): object {
   if (isRaw && tokens.length > 0) throw unsupportedByUpstream('prompts of token ids', 'prompt')
   return {
     prompt: text,
+    ...(images && { images: images.map(({ data }) => data) }),
     ...(isRaw ? { raw: true } : { system, template }),
     // A list, also an empty one, replaces the messages of the Modelfile.
     ...(!isRaw && (messages || tokens.length > 0) && { context: tokens }),
