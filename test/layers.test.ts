@@ -231,7 +231,18 @@ test.each([
   ['nest', ['', '/adapter', '/operations', '/http', '/limits'], ['@nestjs/common', '@nestjs/core']],
   [
     'cli',
-    ['', '/database', '/http', '/limits', '/metrics', '/machine', '/models', '/operations', '/upstream'],
+    [
+      '',
+      '/database',
+      '/fleet',
+      '/http',
+      '/limits',
+      '/metrics',
+      '/machine',
+      '/models',
+      '/operations',
+      '/upstream',
+    ],
     [
       ...['@modelmount/console', '@modelmount/console/express', '@modelmount/express'],
       ...['express', 'commander', 'prom-client'],

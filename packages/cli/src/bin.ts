@@ -6,6 +6,7 @@ import { cp } from './commands/cp.ts'
 import { create } from './commands/create.ts'
 import { db } from './commands/db.ts'
 import { doctor } from './commands/doctor.ts'
+import { fleet } from './commands/fleet.ts'
 import { keys } from './commands/keys.ts'
 import { list } from './commands/list.ts'
 import { ps } from './commands/ps.ts'
@@ -39,6 +40,7 @@ for (const command of [
   list,
   ps,
   top,
+  fleet,
   show,
   cp,
   rm,

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { emptyFolder } from '../../../test/support/empty-folder.ts'
 import { openUpstreams, parseUpstreams } from './upstreams.ts'
 
@@ -12,10 +12,21 @@ test('an upstream has a name, a URL and an API, which is that of OpenAI by defau
   ]
 
   expect(parseUpstreams(given, {})).toEqual({
-    gpu: { url: 'http://10.0.0.7:8000/v1', api: 'openai' },
-    box: { url: 'http://10.0.0.8:11434', api: 'ollama' },
-    hosted: { url: 'https://api.example.com', api: 'anthropic' },
+    gpu: { urls: ['http://10.0.0.7:8000/v1'], api: 'openai' },
+    box: { urls: ['http://10.0.0.8:11434'], api: 'ollama' },
+    hosted: { urls: ['https://api.example.com'], api: 'anthropic' },
   })
+})
+
+test('several URLs are the replicas of a fleet', async () => {
+  const engines = await openUpstreams(['gpu=http://a.example,http://b.example:8000/v1'], {})
+  const { gpu } = engines
+  onTestFinished(() => gpu?.close())
+
+  expect(parseUpstreams(['gpu=http://a.example,http://b.example:8000/v1'], {})).toEqual({
+    gpu: { urls: ['http://a.example', 'http://b.example:8000/v1'], api: 'openai' },
+  })
+  expect(gpu).toHaveProperty('replicas')
 })
 
 test('keys are read from the environment, or from the files that it names', () => {
@@ -39,6 +50,8 @@ test.each([
   [['http://10.0.0.7:8000'], {}, '--upstream: Expected NAME=URL'],
   [['gpu=ftp://10.0.0.7'], {}, '--upstream: Expected NAME=URL'],
   [['gpu=vllm+http://10.0.0.7'], {}, '--upstream: Expected NAME=URL'],
+  [['gpu=http://a.example,b.example'], {}, '--upstream: Expected NAME=URL'],
+  [['gpu=http://a.example,'], {}, '--upstream: Expected NAME=URL'],
   [
     ['a.b=http://a.example', 'a-b=http://b.example'],
     {},

@@ -1,10 +1,11 @@
-/** `modelmount serve --upstream NAME=URL`: engines whose models run on other servers. */
+/** `modelmount serve --upstream NAME=URL,…`: engines whose models run on other servers. */
 import { readFileSync } from 'node:fs'
 import type { LlmOptions } from '@modelmount/core'
 import type { ApiName, UpstreamOptions } from '@modelmount/core/upstream'
 import { upstreamKeyVariable } from './environment.ts'
 
-type Upstream = Pick<UpstreamOptions, 'url' | 'api' | 'apiKey'>
+/** One URL, or the URLs of all replicas of a fleet. */
+type Upstream = Pick<UpstreamOptions, 'api' | 'apiKey'> & { readonly urls: readonly string[] }
 
 /** Returns the option `engines` of `createLlm()`. Throws an `Error` that names the flag or the variable. */
 export async function openUpstreams(
@@ -13,10 +14,18 @@ export async function openUpstreams(
 ): Promise<NonNullable<LlmOptions['engines']>> {
   const upstreams = parseUpstreams(given, environment)
   // Loaded on use, because most servers have no upstream.
-  const { upstreamEngine } = await import('@modelmount/core/upstream')
-  const open = ([name, options]: readonly [string, Upstream]) => {
+  const [{ upstreamEngine }, { fleetEngine }] = await Promise.all([
+    import('@modelmount/core/upstream'),
+    import('@modelmount/core/fleet'),
+  ])
+  const open = ([name, { urls, ...options }]: readonly [string, Upstream]) => {
     try {
-      return [name, upstreamEngine(options)] as const
+      const [url = '', ...others] = urls
+      const engine =
+        others.length === 0
+          ? upstreamEngine({ url, ...options })
+          : fleetEngine({ replicas: urls, ...options })
+      return [name, engine] as const
     } catch (cause) {
       throw new Error(`--upstream ${name}: ${(cause as Error).message}`, { cause })
     }
@@ -47,15 +56,16 @@ export function parseUpstreams(
   return upstreams
 }
 
-function parseUpstream(text: string): { readonly name: string; readonly url: string; readonly api: ApiName } {
-  const [, name, api = 'openai', url] =
+function parseUpstream(text: string): Upstream & { readonly name: string; readonly api: ApiName } {
+  const [, name, api = 'openai', list] =
     /^([^=]+)=(?:(openai|anthropic|ollama)\+)?(https?:\/\/.+)$/.exec(text) ?? []
+  const urls = list?.split(',') ?? []
   // The text is not repeated, since a URL may contain a password.
-  if (name === undefined || url === undefined)
+  if (name === undefined || urls.length === 0 || !urls.every((url) => /^https?:\/\/./.test(url)))
     fail(
-      '--upstream: Expected NAME=URL, such as gpu=http://10.0.0.7:8000, gpu=ollama+http://10.0.0.7:11434 or hosted=anthropic+https://api.example.com.',
+      '--upstream: Expected NAME=URL, such as gpu=http://10.0.0.7:8000, gpu=ollama+http://10.0.0.7:11434 or hosted=anthropic+https://api.example.com. A fleet has several URLs, separated by commas.',
     )
-  return { name, url, api: api as ApiName }
+  return { name, urls, api: api as ApiName }
 }
 
 /** @param variable name of the environment variable with the key. With `_FILE` at its end, it names a file */

@@ -94,11 +94,9 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const batches = createBatches(resolved, accounts, (scope) => new CallerClient(parts, scope), llmOf)
   const responses = await closeOnFailure(database, () => openResponses(resolved, accounts))
   const tenants = createTenants(engine, pipeline, accounts, { batches, responses: responses.data })
-  const liveCalls = new LiveCalls(
-    llmOf,
-    () => engine.loaded(),
-    () => queue?.waiting() ?? [],
-  )
+  const queues = () => queue?.waiting() ?? []
+  const replicas = () => engine.replicas?.() ?? []
+  const liveCalls = new LiveCalls(llmOf, { loaded: () => engine.loaded(), queues, replicas })
   const runningCalls = await closeOnFailure(database, () =>
     openCallDirectory(database, {
       ...{ llmOf, liveCalls, onError },
@@ -182,7 +180,8 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
       sessions: new Sessions(database, (keyId) => keys.callerOf(keyId)),
       bodies: new BodyBudget(resolved.bodies),
       stallLimits: { responseMs: resolved.outputBuffer.stallMs, bodyMs: resolved.bodies.stallTimeoutMs },
-      queues: () => queue?.waiting() ?? [],
+      queues,
+      replicas,
       hasBatches: () => batches.isOpen,
       onClose: (callback) => void onClose.add(callback),
       report,

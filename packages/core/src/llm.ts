@@ -17,6 +17,7 @@ import type { Shutdown } from './calls/shutdown.ts'
 import type { QueuedCalls } from './calls/steps/queue.ts'
 import type { LiveCalls } from './diagnostics/live-calls.ts'
 import type { Engine } from './engine/engine.ts'
+import type { ReplicaStatus } from './engine/replicas.ts'
 import type { LlmError } from './errors.ts'
 import type { Health, HealthOptions } from './health/health-checks.ts'
 import type { BodyBudget } from './http/body-budget.ts'
@@ -113,6 +114,8 @@ export interface LlmInternals {
   readonly stallLimits: StallLimits
   /** Returns the calls that wait for each model in the queues of the app. */
   queues(): readonly QueuedCalls[]
+  /** Returns the servers between which the engines divide their calls. */
+  replicas(): readonly ReplicaStatus[]
   /** Whether the batches of the app are open: their database exists. */
   hasBatches(): boolean
   /** Runs the callback when the app closes. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { renderPage, type ServedActivity } from './page.ts'
+import { renderPage } from './page.ts'
+import type { ServedActivity } from './read-activity.ts'
 import { toFrame } from './redraw.ts'
 
 const call: ServedActivity['calls'][number] = {
@@ -9,7 +10,7 @@ const call: ServedActivity['calls'][number] = {
   phase: 'decoding',
   ...{ inputTokens: 12, reusedTokens: 0, outputTokens: 40, tokensPerSecond: 20 },
 }
-const activity: ServedActivity = {
+const activity: Omit<ServedActivity, 'replicas'> = {
   calls: [call],
   callCount: 1,
   queues: [{ model: 'tiny:latest', waiting: 3 }],

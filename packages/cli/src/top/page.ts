@@ -1,16 +1,14 @@
 /** The page of `modelmount top`: what a server does now, as text. */
-import type { Activity, LiveCall } from '@modelmount/core/operations'
 import { humanBytes, shortDuration } from '../format/human.ts'
 import { table } from '../format/table.ts'
-
-/** As the route sends it, with dates as text. */
-export type ServedActivity = Pick<Activity, 'callCount' | 'queues'> & {
-  readonly calls: readonly Omit<LiveCall, 'startedAt'>[]
-  readonly models: readonly Omit<Activity['models'][number], 'expiresAt'>[]
-}
+import { printable } from './printable.ts'
+import type { ServedActivity } from './read-activity.ts'
 
 /** @param server address of the server */
-export function renderPage(server: string, { calls, callCount, queues, models }: ServedActivity): string {
+export function renderPage(
+  server: string,
+  { calls, callCount, queues, models }: Omit<ServedActivity, 'replicas'>,
+): string {
   const waiting = queues.reduce((sum, queue) => sum + queue.waiting, 0)
   const rate = calls.reduce((sum, { tokensPerSecond }) => sum + tokensPerSecond, 0)
   const head = `${server}  ${callCount} ${callCount === 1 ? 'call' : 'calls'}, ${waiting} in queues, ${rate.toFixed(1)} tokens/s\n`
@@ -31,7 +29,10 @@ export function renderPage(server: string, { calls, callCount, queues, models }:
   ].join('\n')
 }
 
-function toModelRow(model: ServedActivity['models'][number], queues: Activity['queues']): readonly string[] {
+function toModelRow(
+  model: ServedActivity['models'][number],
+  queues: ServedActivity['queues'],
+): readonly string[] {
   const { name, state, gpuBytes, sizeBytes, activity } = model
   const queued = queues.filter((queue) => queue.model === name).reduce((sum, { waiting }) => sum + waiting, 0)
   const place = gpuBytes === 0 ? 'CPU' : gpuBytes < sizeBytes ? 'CPU and GPU' : 'GPU'
@@ -56,6 +57,3 @@ const toCallRow = (call: ServedActivity['calls'][number]): readonly string[] => 
   String(call.inputTokens || '-'),
   printable(call.caller ?? 'the app'),
 ]
-
-/** Clients choose the names of models. Control characters would change the terminal. */
-const printable = (text: string): string => text.replaceAll(/\p{C}/gu, '').slice(0, 60)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { noiseModel } from '../../../../test/support/models.ts'
 import { hasTerminal, inTerminal } from '../../../../test/support/terminal.ts'
-import type { ServedActivity } from './page.ts'
+import type { ServedActivity } from './read-activity.ts'
 
 const bin = fileURLToPath(new URL('../../bin/modelmount.js', import.meta.url))
 const env = { ...process.env, OLLAMA_HOST: '', OLLAMA_MODELS: '' }

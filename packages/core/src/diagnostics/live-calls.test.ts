@@ -31,10 +31,8 @@ const tokens = (outputTokens: number) => ({
 test('a call is queued, waits for its model, evaluates its prompt and decodes', () => {
   const llm = {}
   const models: LoadedModel[] = []
-  const liveCalls = new LiveCalls(
-    () => llm,
-    () => models,
-  )
+  const sources = { loaded: () => models, queues: () => [], replicas: () => [] }
+  const liveCalls = new LiveCalls(() => llm, sources)
   liveCalls.listen()
   onTestFinished(() => liveCalls.close())
   let usage: ReturnType<typeof tokens> | undefined

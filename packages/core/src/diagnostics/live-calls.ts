@@ -1,6 +1,7 @@
 /** The calls that run now, as events of the diagnostics channels report them. */
 import type { CallUsage } from '../accounts/usage/call-usage.ts'
 import type { LoadedModel } from '../engine/engine.ts'
+import type { ReplicaStatus } from '../engine/replicas.ts'
 import { subscribe } from './channels.ts'
 import type { DiagnosedCall } from './events.ts'
 
@@ -25,7 +26,7 @@ export interface LiveCall extends DiagnosedCall {
   readonly tokensPerSecond: number
 }
 
-/** What the app does now, for `modelmount top` and dashboards. */
+/** What the app does now, for `modelmount top`, `modelmount fleet` and dashboards. */
 export interface Activity {
   /** The oldest calls that run now, at most 1,000. */
   readonly calls: readonly LiveCall[]
@@ -34,6 +35,15 @@ export interface Activity {
   /** Calls that wait in the queue of each model. */
   readonly queues: readonly { readonly model: string; readonly waiting: number }[]
   readonly models: readonly Omit<LoadedModel, 'settings'>[]
+  /** The servers between which engines divide their calls. */
+  readonly replicas: readonly ReplicaStatus[]
+}
+
+export interface ActivitySources {
+  /** The loaded models, which also tell whether a call waits for one. */
+  readonly loaded: () => readonly LoadedModel[]
+  readonly queues: () => Activity['queues']
+  readonly replicas: () => readonly ReplicaStatus[]
 }
 
 const maxCalls = 1_000
@@ -51,20 +61,13 @@ interface WatchedCall {
 /** Knows the calls that began after `listen()`. Until then, it costs nothing. */
 export class LiveCalls {
   readonly #llmOf: () => object
-  readonly #loaded: () => readonly LoadedModel[]
-  readonly #queues: () => Activity['queues']
+  readonly #sources: ActivitySources
   readonly #entries = new Map<string, WatchedCall>()
   #unsubscribe: (() => void) | undefined
 
-  /** @param loaded returns the loaded models, which tell whether a call waits for one */
-  constructor(
-    llmOf: () => object,
-    loaded: () => readonly LoadedModel[],
-    queues: () => Activity['queues'] = () => [],
-  ) {
+  constructor(llmOf: () => object, sources: ActivitySources) {
     this.#llmOf = llmOf
-    this.#loaded = loaded
-    this.#queues = queues
+    this.#sources = sources
   }
 
   /** Begins to collect calls. Does nothing when called again. */
@@ -93,7 +96,8 @@ export class LiveCalls {
 
   /** Returns the calls, the oldest first. */
   list(): readonly LiveCall[] {
-    const ready = new Set(this.#loaded().flatMap(({ name, state }) => (state === 'ready' ? [name] : [])))
+    const loaded = this.#sources.loaded()
+    const ready = new Set(loaded.flatMap(({ name, state }) => (state === 'ready' ? [name] : [])))
     const now = performance.now()
     return [...this.#entries.values()].map((entry) => toLiveCall(entry, ready, now))
   }
@@ -103,8 +107,9 @@ export class LiveCalls {
     return {
       calls: calls.slice(0, maxCalls),
       callCount: calls.length,
-      queues: this.#queues().filter(({ waiting }) => waiting > 0),
-      models: this.#loaded().map(({ settings: _, ...model }) => model),
+      queues: this.#sources.queues().filter(({ waiting }) => waiting > 0),
+      models: this.#sources.loaded().map(({ settings: _, ...model }) => model),
+      replicas: this.#sources.replicas(),
     }
   }
 

@@ -10,6 +10,7 @@ import type { Engine, EngineCall, LoadedModel } from './engine.ts'
 import type { EngineHealth } from './engine-health.ts'
 import type { GenerateEvent } from './events.ts'
 import { NamedEngine } from './named-engine.ts'
+import type { ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
@@ -128,6 +129,10 @@ export class EngineSet implements Engine {
 
   loaded(): readonly LoadedModel[] {
     return [...this.#first.loaded(), ...this.#named.flatMap((named) => named.loaded())]
+  }
+
+  replicas(): readonly ReplicaStatus[] {
+    return [...(this.#first.replicas?.() ?? []), ...this.#named.flatMap((named) => named.replicas())]
   }
 
   /** Rejects with `not_found` for a name that begins with the name of an engine which does not know the model. */

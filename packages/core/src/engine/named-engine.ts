@@ -3,6 +3,7 @@ import { LlmError } from '../errors.ts'
 import type { Model } from '../models/model.ts'
 import type { Engine, EngineCall, LoadedModel } from './engine.ts'
 import type { GenerateEvent } from './events.ts'
+import type { ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest } from './request.ts'
 
 type EventResult = IteratorResult<GenerateEvent, undefined>
@@ -33,6 +34,10 @@ export class NamedEngine {
 
   loaded(): readonly LoadedModel[] {
     return this.engine.loaded().map((model) => ({ ...model, name: this.#fullNameOf(model.name) }))
+  }
+
+  replicas(): readonly ReplicaStatus[] {
+    return (this.engine.replicas?.() ?? []).map((replica) => ({ ...replica, engine: this.name }))
   }
 
   /** Generates, and gives the model its full name in the event `start` and in errors. */

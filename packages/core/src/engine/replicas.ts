@@ -9,6 +9,8 @@ import type { UpstreamFailure } from '../errors.ts'
 export type ReplicaState = 'ready' | 'starting' | 'overloaded' | 'ejected' | 'draining'
 
 export interface ReplicaStatus {
+  /** Name of the engine in the option `engines`. Absent for the only engine of the app. */
+  readonly engine?: string
   /** URL of the server, without credentials. */
   readonly url: string
   readonly state: ReplicaState

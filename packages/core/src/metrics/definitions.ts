@@ -135,6 +135,46 @@ export const metrics = {
     help: 'Model processes that this app no longer uses, by reason: unload, evict or crash.',
     labels: ['model', 'reason'],
   },
+  modelmount_replica_state: {
+    type: 'gauge',
+    help: '1 for the state of each replica of a fleet: ready, starting, overloaded, ejected or draining. 0 for its other states.',
+    labels: ['engine', 'replica', 'state'],
+  },
+  modelmount_replica_running_calls: {
+    type: 'gauge',
+    help: 'Calls of this app that run at the replica.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_outstanding_tokens: {
+    type: 'gauge',
+    help: 'Tokens that these calls have still to evaluate and to generate, as an estimate.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_calls_total: {
+    type: 'counter',
+    help: 'Calls of this app that have gone to the replica, also those that failed there.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_failed_calls_total: {
+    type: 'counter',
+    help: 'Calls of this app that have failed at the replica. Others may have answered them.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_input_tokens_total: {
+    type: 'counter',
+    help: 'Prompt tokens of ended calls at the replica.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_cached_tokens_total: {
+    type: 'counter',
+    help: 'Those of them that the replica has found in its cache.',
+    labels: ['engine', 'replica'],
+  },
+  modelmount_replica_ejections_total: {
+    type: 'counter',
+    help: 'How often the replica was ejected after failures.',
+    labels: ['engine', 'replica'],
+  },
   modelmount_batch_items_queued: {
     type: 'gauge',
     help: 'Requests of the 100 newest batches that wait or run, in the database that all apps share.',

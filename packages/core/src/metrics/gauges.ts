@@ -6,6 +6,7 @@ import { withTimeout } from '../util/with-timeout.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { Instruments, Values } from './instruments.ts'
 import type { ModelLabels } from './model-labels.ts'
+import { registerReplicas } from './replicas.ts'
 
 interface GaugeParts {
   readonly labels: ModelLabels
@@ -43,6 +44,7 @@ export function registerGauges(
   for (const [name, field] of Object.entries(activities))
     instruments.gauge(name as keyof typeof activities, () => ofModels(({ activity }) => activity?.[field]))
   instruments.gauge('modelmount_batch_items_queued', async () => toItems(await countQueuedItems(llm)))
+  registerReplicas(llm, instruments)
   return measureEventLoop(instruments)
 }
 

@@ -61,6 +61,16 @@ export class Instruments {
     Object.assign(gauge, { collect })
   }
 
+  /** @param read returns all values of a counter that something else counts. It runs at each scrape */
+  total<Name extends NamesOf<'counter'>>(name: Name, read: () => Values<NoInfer<Name>>): void {
+    const counter = this.#counters.get(name) as Counter
+    const collect = (): void => {
+      counter.reset()
+      for (const [labels, value] of read()) counter.inc(labels, value)
+    }
+    Object.assign(counter, { collect })
+  }
+
   remove(): void {
     for (const name of Object.keys(metrics)) this.#registry.removeSingleMetric(name)
   }

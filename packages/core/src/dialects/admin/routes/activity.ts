@@ -8,7 +8,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/activity',
     name: 'getActivity',
-    summary: 'Get the calls that run now, the queues and the loaded models of this process.',
+    summary: 'Get the calls that run now, the queues, the loaded models and the replicas of this process.',
     needsDatabase: false,
     response: ActivityNow,
     handle: async ({ llm }) => llm[internals].liveCalls.activity(),

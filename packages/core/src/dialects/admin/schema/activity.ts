@@ -66,9 +66,30 @@ const ModelNow = z.strictObject({
     .describe('As the model process has reported it last.'),
 })
 
+const ReplicaNow = z.strictObject({
+  engine: z.string().optional().describe('Name of the engine. Absent for the only engine of the app.'),
+  url: z.string(),
+  state: z
+    .enum(['ready', 'starting', 'overloaded', 'ejected', 'draining'])
+    .describe(
+      'starting: gets fewer calls, since it has joined or returned. ejected: has failed, and gets calls only if all have.',
+    ),
+  runningCalls: count,
+  outstandingTokens: amount.describe(
+    'What its running calls have still to evaluate and to generate, as an estimate.',
+  ),
+  calls: count.describe('All that have gone there, also those that failed.'),
+  failedCalls: count,
+  inputTokens: count.describe('Of the prompts of ended calls.'),
+  cachedTokens: count.describe('Those of inputTokens that the replica has found in its cache.'),
+  ejections: count,
+  lastFailure: z.strictObject({ kind: z.string(), at: timestamp }).optional(),
+})
+
 export const ActivityNow = z.strictObject({
   calls: z.array(CallNow).describe('The oldest ones, at most 1,000.'),
   callCount: count.describe('Number of all calls.'),
   queues: z.array(z.strictObject({ model: z.string(), waiting: count })),
   models: z.array(ModelNow),
+  replicas: z.array(ReplicaNow).describe('The servers of fleets, as this process knows them.'),
 })
