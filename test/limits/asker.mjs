@@ -1,11 +1,16 @@
 // One of several processes that share a rate limit. It sends its requests and reports how many it sent
 // (`asked`) and how many were admitted.
 import { createRateLimiter } from '@modelmount/core/limits'
+import { redisLimiterStore } from '@modelmount/core/redis'
+import { createClient } from 'redis'
 
-const [url, limit, parallel, requests] = process.argv.slice(2)
+const [location, limit, parallel, requests] = process.argv.slice(2)
+const client =
+  location.startsWith('redis:') && createClient({ socket: { path: location.slice('redis:'.length) } })
+if (client) await client.connect()
 const limiter = await createRateLimiter({
   limits: { requestsPerMinute: Number(limit) },
-  database: url,
+  ...(client ? { limiterStore: redisLimiterStore(client) } : { database: location }),
 })
 process.send('ready')
 process.once('message', async () => {
@@ -29,5 +34,6 @@ process.once('message', async () => {
   await Promise.all(Array.from({ length: Number(parallel) }, ask))
   process.send({ asked, admitted })
   await limiter.close()
+  if (client) await client.close()
   process.disconnect()
 })

@@ -1,12 +1,14 @@
-/** Rate limiters in memory and in each database. Tests set their clock. */
+/** Rate limiters in memory, in each database, and in Redis where it is installed. Tests set their clock. */
 
-import { afterAll } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import type { ClosableRateLimiter, Limits } from '../../packages/core/src/limits/limits.ts'
 import { MemoryLimiter } from '../../packages/core/src/limits/memory.ts'
+import { redisLimiterStore } from '../../packages/core/src/limits/redis/store.ts'
 import { openSqlLimiter } from '../../packages/core/src/limits/sql.ts'
 import type { Database } from '../../packages/core/src/storage/database.ts'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
 import { databases } from './databases.ts'
+import { connectRedis, hasRedis, type RunningRedis, startRedis } from './redis.ts'
 
 export interface Clock {
   now: number
@@ -40,5 +42,26 @@ export function stores(): readonly TestStore[] {
         },
       }
     }),
+    ...(hasRedis ? [redis()] : []),
   ]
+}
+
+function redis(): TestStore {
+  let running: RunningRedis
+  let client: Awaited<ReturnType<typeof connectRedis>>
+  beforeAll(async () => {
+    running = await startRedis()
+    client = await connectRedis({ path: running.path })
+  })
+  afterAll(async () => {
+    client.destroy()
+    await running.stop()
+  })
+  return {
+    name: 'Redis',
+    limiter: async (clock, limits = {}) => {
+      await client.flushAll()
+      return redisLimiterStore(client).open({ limits, now: () => clock.now })
+    },
+  }
 }

@@ -13,7 +13,7 @@ import type { SpendingWarningOptions } from './accounts/usage/warnings.ts'
 import type { Interceptor } from './calls/interceptor.ts'
 import type { Engine } from './engine/engine.ts'
 import type { ModelSettings } from './engine/model-settings.ts'
-import type { Limits } from './limits/limits.ts'
+import type { LimiterStore, Limits } from './limits/limits.ts'
 import type { Logger } from './logger.ts'
 import type { Aliases } from './models/model-aliases.ts'
 import { checkAliases } from './options/aliases.ts'
@@ -144,6 +144,14 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
   /** Maps the name of each model to its limits. All callers of a model share its limits. */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
+  /**
+   * Where rate limits are counted: `redisLimiterStore(client)` of `@modelmount/core/redis`. Processes with the same store
+   * share their limits. Keys, usage and spending limits stay in the `database`.
+   *
+   * @default the `database`, else the memory of this process
+   */
+  limiterStore?: LimiterStore | undefined
+
   /** Message batches, and files. They need a database. */
   batches?: BatchOptions | undefined
 
@@ -231,6 +239,7 @@ export function resolveOptions(
     'prices',
     'tiers',
     'modelLimits',
+    'limiterStore',
     'modelSettings',
     'aliases',
     'maxAdmitted',

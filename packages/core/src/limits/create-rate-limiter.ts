@@ -1,7 +1,7 @@
-import { checkKeys } from '../options/check.ts'
+import { checkKeys, checkMethods } from '../options/check.ts'
 import { type DatabaseLocation, openDatabase } from '../storage/open.ts'
 import { checkLimits } from './demand.ts'
-import type { ClosableRateLimiter, Limits } from './limits.ts'
+import type { ClosableRateLimiter, LimiterStore, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
 export interface RateLimiterOptions {
@@ -15,21 +15,31 @@ export interface RateLimiterOptions {
    */
   readonly database?: DatabaseLocation | undefined
   /**
+   * Where the limiter stores its counts instead of a database: `redisLimiterStore(client)` of `@modelmount/core/redis`.
+   *
+   * @default none
+   */
+  readonly limiterStore?: LimiterStore | undefined
+  /**
    * Clock for tests, in whole milliseconds.
    *
-   * @default the clock of the database, or a monotonic clock without a database
+   * @default the clock of the database or of the `limiterStore`, or a monotonic clock without either
    */
   readonly now?: (() => number) | undefined
 }
 
 /**
- * Creates a rate limiter for routes of the host app. Rejects when the database cannot be opened, or when an
- * option is unknown or invalid.
+ * Creates a rate limiter for routes of the host app. Rejects when the database or the `limiterStore` cannot be opened, or when
+ * an option is unknown or invalid.
  */
 export async function createRateLimiter(options: RateLimiterOptions = {}): Promise<ClosableRateLimiter> {
-  checkKeys('', options, ['limits', 'database', 'now'])
-  const { limits = {}, database: location, now } = options
+  checkKeys('', options, ['limits', 'database', 'limiterStore', 'now'])
+  const { limits = {}, database: location, limiterStore, now } = options
   checkLimits(limits)
+  checkMethods('limiterStore', limiterStore, ['open'])
+  if (limiterStore && location !== undefined)
+    throw new TypeError('Expected `database` or `limiterStore`, got both')
+  if (limiterStore) return limiterStore.open({ limits, now })
   if (location === undefined) return new MemoryLimiter(limits, now)
 
   const [database, { openSqlLimiter }] = await Promise.all([openDatabase(location), import('./sql.ts')])

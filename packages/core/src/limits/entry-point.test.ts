@@ -25,7 +25,9 @@ async function loadedBy(name: string, code: string): Promise<readonly string[]> 
 }
 
 const core = (file: string): boolean =>
-  /^packages\/core\/dist\/(limits\/[\w-]+|storage\/open|options\/check|errors|units)\.js$/.test(file)
+  /^packages\/core\/dist\/(limits\/[\w-]+|limits\/redis\/[\w-]+|storage\/open|options\/check|errors|units)\.js$/.test(
+    file,
+  )
 
 test('the entry point of limits loads no engine, no schemas and no database', async () => {
   const files = await loadedBy(
@@ -51,4 +53,19 @@ test('only the configured database is loaded', async () => {
 
   expect(files).toContain('packages/core/dist/storage/sqlite.js')
   expect(files.filter((file) => /node_modules\/pg|postgres|zod|llama/.test(file))).toEqual([])
+})
+
+test('the entry point of Redis loads no client, no engine and no driver of a database', async () => {
+  const files = await loadedBy(
+    'redis',
+    `import { createRateLimiter } from '@modelmount/core/limits'
+     import { redisLimiterStore } from '@modelmount/core/redis'
+     const client = { evalSha: async () => '0', eval: async () => '0' }
+     const limiter = await createRateLimiter({ limiterStore: redisLimiterStore(client) })
+     await limiter.close()`,
+  )
+
+  const used = /^packages\/core\/dist\/storage\/(database|leases)\.js$/
+  expect(files).toContain('packages/core/dist/limits/redis/limiter.js')
+  expect(files.filter((file) => !core(file) && !used.test(file))).toEqual([])
 })

@@ -14,6 +14,7 @@ export type {
   Cost,
   EndUserLimits,
   InferenceLimits,
+  LimiterStore,
   LimitStatus,
   Limits,
   RateLimiter,

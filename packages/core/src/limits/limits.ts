@@ -122,6 +122,20 @@ export interface ClosableRateLimiter extends RateLimiter {
   close(): Promise<void>
 }
 
+/** Where limiters store their counts, such as `redisLimiterStore(client)`. */
+export interface LimiterStore {
+  /**
+   * Opens a limiter. Rejects if the store is unavailable.
+   *
+   * @param options.limits of each subject that has no `limits` of its own
+   * @param options.now clock for tests, in whole milliseconds. By default, the store has its own
+   */
+  open(options: {
+    readonly limits: Limits
+    readonly now?: (() => number) | undefined
+  }): Promise<ClosableRateLimiter>
+}
+
 /** The type of `llm.limits`, the rate limiter of callers and models. */
 export interface CallerLimits extends RateLimiter {
   /**

@@ -54,7 +54,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('jump' as const), ms: fc.constantFrom(-day, day) }) },
 )
 const nothing: WholeCost = { requests: 0, tokens: 0, inputTokens: 0, outputTokens: 0 }
-const runs = { memory: 1_000, SQLite: 150, PostgreSQL: 50 } as Readonly<Record<string, number>>
+const runs = { memory: 1_000, SQLite: 150, PostgreSQL: 50, Redis: 150 } as Readonly<Record<string, number>>
 
 interface Call {
   readonly reserved: WholeCost

@@ -4,8 +4,8 @@ import type { Tiers } from '../accounts/auth/caller.ts'
 import { maxPricePerMillionUsd, type Price, type Prices } from '../accounts/prices/pricing.ts'
 import type { SpendingWarningOptions } from '../accounts/usage/warnings.ts'
 import { checkInferenceLimits, checkLimits } from '../limits/demand.ts'
-import type { Limits } from '../limits/limits.ts'
-import { checkInteger, checkKeys, checkObject, describeValue } from './check.ts'
+import type { LimiterStore, Limits } from '../limits/limits.ts'
+import { checkInteger, checkKeys, checkMethods, checkObject, describeValue } from './check.ts'
 
 /**
  * Highest weight of a tier. The share of a tenant with the weight 1 must be long enough to load its saved state.
@@ -28,6 +28,7 @@ export interface UnresolvedMeteringOptions {
   readonly prices?: Prices | undefined
   readonly tiers?: Tiers | undefined
   readonly modelLimits?: Readonly<Record<string, Limits>> | undefined
+  readonly limiterStore?: LimiterStore | undefined
   readonly spendingWarnings?: SpendingWarningOptions | undefined
   readonly usage?: UsageOptions | undefined
 }
@@ -36,17 +37,20 @@ export interface ResolvedMeteringOptions {
   readonly prices: Prices
   readonly tiers: Tiers | undefined
   readonly modelLimits: Readonly<Record<string, Limits>>
+  readonly limiterStore: LimiterStore | undefined
   readonly warnings: SpendingWarningOptions
   /** `Infinity` if rows are never deleted. */
   readonly retentionMs: number
 }
 
 export function resolveMeteringOptions(options: UnresolvedMeteringOptions): ResolvedMeteringOptions {
-  const { prices = {}, tiers, modelLimits = {}, spendingWarnings: warnings = {}, usage = {} } = options
+  const { prices = {}, tiers, modelLimits = {}, limiterStore } = options
+  const { spendingWarnings: warnings = {}, usage = {} } = options
   checkKeys('usage.', usage, ['retentionDays'])
   checkKeys('spendingWarnings.', warnings, ['thresholds', 'onWarning'])
   checkObject('modelLimits', modelLimits)
   for (const [model, limits] of Object.entries(modelLimits)) checkLimits(limits, `modelLimits['${model}'].`)
+  checkMethods('limiterStore', limiterStore, ['open'])
   if (tiers !== undefined) checkTiers(tiers)
   checkPrices(prices)
   for (const threshold of warnings.thresholds ?? [])
@@ -60,6 +64,7 @@ export function resolveMeteringOptions(options: UnresolvedMeteringOptions): Reso
     prices,
     tiers,
     modelLimits,
+    limiterStore,
     warnings,
     retentionMs: retentionDays === 'forever' ? Number.POSITIVE_INFINITY : retentionDays * dayMs,
   }

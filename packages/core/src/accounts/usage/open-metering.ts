@@ -1,8 +1,8 @@
 /**
  * Opens the rate limiter and the ledger. All processes with the same database share their counts. Without a
- * database, limits are counted in memory and there is no ledger.
+ * database, limits are counted in memory and there is no ledger. A `limiterStore` counts limits instead of either.
  */
-import type { ClosableRateLimiter, Limits, RateLimiter, Subject } from '../../limits/limits.ts'
+import type { ClosableRateLimiter, LimiterStore, Limits, RateLimiter, Subject } from '../../limits/limits.ts'
 import { MemoryLimiter } from '../../limits/memory.ts'
 import { parseNameKey as nameKeyOf } from '../../models/ollama-store/name.ts'
 import type { Database } from '../../storage/database.ts'
@@ -15,6 +15,7 @@ export type UsageReports = Pick<Ledger, 'report' | 'calls' | 'spending'>
 export interface OpenMeteringOptions {
   readonly prices: Prices
   readonly modelLimits: Readonly<Record<string, Limits>>
+  readonly limiterStore: LimiterStore | undefined
   readonly warnings: SpendingWarningOptions
   readonly retentionMs: number
   readonly namesOf: LedgerOptions['namesOf']
@@ -35,9 +36,10 @@ export interface OpenedMetering {
 
 export async function openMetering(
   database: Database | undefined,
-  { prices, modelLimits, warnings, retentionMs, namesOf, onError }: OpenMeteringOptions,
+  options: OpenMeteringOptions,
 ): Promise<OpenedMetering> {
-  const limiter = database ? await openSharedLimiter(database) : new MemoryLimiter({})
+  const { prices, modelLimits, limiterStore, warnings, retentionMs, namesOf, onError } = options
+  const limiter = await openLimiter(limiterStore, database)
   const ledger =
     database && (await openLedgerLazily(database, { prices, keyOf, warnings, retentionMs, namesOf, onError }))
   const byModel = new Map(
@@ -58,7 +60,12 @@ export async function openMetering(
   }
 }
 
-async function openSharedLimiter(database: Database): Promise<ClosableRateLimiter> {
+async function openLimiter(
+  store: LimiterStore | undefined,
+  database: Database | undefined,
+): Promise<ClosableRateLimiter> {
+  if (store) return store.open({ limits: {} })
+  if (!database) return new MemoryLimiter({})
   const { openSqlLimiter } = await import('../../limits/sql.ts')
   return openSqlLimiter(database, { limits: {} })
 }
