@@ -207,6 +207,7 @@ interface LongSuite {
     | 'agents'
     | 'peers'
     | 'upstreams'
+    | 'fleet'
     | 'operations'
   /** What the suite tries in the long run. */
   readonly tries: string
@@ -358,6 +359,11 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
   'test/upstream/llama-server.test.ts': {
     part: 'upstreams',
     tries: "an app whose engine is llama.cpp's server",
+  },
+  'test/long/fleet.test.ts': {
+    part: 'fleet',
+    tries:
+      'four replicas of the built-in model: 200 conversations, and a replica killed every 20 s for five minutes',
   },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },

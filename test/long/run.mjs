@@ -10,7 +10,18 @@ import { fileURLToPath } from 'node:url'
 
 const parts = [
   ...['kills', 'kills-in-sqlite', 'kills-in-postgres', 'batches-in-sqlite', 'batches-in-postgres'],
-  ...['random', 'storms', 'tools', 'mounts', 'packaging', 'agents', 'peers', 'upstreams', 'operations'],
+  ...[
+    'random',
+    'storms',
+    'tools',
+    'mounts',
+    'packaging',
+    'agents',
+    'peers',
+    'upstreams',
+    'fleet',
+    'operations',
+  ],
 ]
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const reportFile = new URL('REPORT.md', import.meta.url)
