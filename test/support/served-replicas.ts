@@ -67,6 +67,6 @@ export class ServedReplica {
   /** Kills the replica, and removes its folder. */
   async close(): Promise<void> {
     await this.kill()
-    rmSync(this.#folder, { recursive: true, maxRetries: 5 })
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }

@@ -317,3 +317,60 @@ test('app processes that disagree about health both answer', async () => {
     expect(await askFleet(other, [`Question ${index}`])).toBe('a')
   }
 })
+
+test('the logger gets a line for each replica that is ejected or returns', async () => {
+  const { fleet, servers, ask } = await startFleet(2, { health: { intervalMs: 50 } })
+  const lines: unknown[] = []
+  const write =
+    (level: string) =>
+    (details: object, message: string): void =>
+      void lines.push([level, message, details])
+  const logger = { info: write('info'), warn: write('warn'), error: write('error') }
+  const llm = await createLlm({ models: emptyFolder(), engines: { gpu: fleet }, logger })
+  onTestFinished(() => llm.close())
+  const [first] = servers as [UpstreamServer]
+  const url = `${first.url}/`
+  await ask('Hello')
+
+  await first.close()
+  await until(() => lines.length === 3, 5_000)
+  await first.restart()
+  await until(() => lines.length === 4, 10_000)
+
+  expect(lines).toEqual([
+    ['info', 'replica joined', { engine: 'gpu', url }],
+    ['info', 'replica joined', { engine: 'gpu', url: `${servers[1]?.url}/` }],
+    ['warn', 'replica ejected', { engine: 'gpu', url, failure: 'unreachable' }],
+    ['info', 'replica returned', { engine: 'gpu', url }],
+  ])
+})
+
+test('without a list of replicas, calls fail with a typed error until there is one', async () => {
+  let isKnown = false
+  const { fleet, servers, ask } = await startFleet(1, {
+    replicas: () => {
+      if (isKnown) return servers.map(({ url }) => url)
+      throw new Error('no list')
+    },
+  })
+
+  await expect(ask('Hi')).rejects.toMatchObject({
+    code: 'upstream',
+    message: 'The replicas of this fleet cannot be found.',
+  })
+  expect(await fleet.listModels?.()).toEqual([])
+  isKnown = true
+
+  expect(await ask('Hi')).toBe('a')
+})
+
+test('a replica that does not say which models it has does not hold up the first call', async () => {
+  const { servers, ask } = await startFleet(2)
+  const [first] = servers as [UpstreamServer]
+  first.models = () => {}
+  const startedAt = performance.now()
+
+  expect(await ask('Hi')).toBe('b')
+  // The time limit of the list is 5 s.
+  expect(performance.now() - startedAt).toBeLessThan(3_000)
+})

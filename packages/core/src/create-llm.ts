@@ -77,6 +77,9 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const first = await openEngine(models, resolved, { settingsOf, llmOf })
   const engines = await openEngines(first, resolved)
   const engine = engines ?? first
+  const stopReplicaEvents = engine.onReplicaEvent?.(({ type, ...event }) =>
+    publish(`modelmount:replica:${type}`, () => ({ ...event, llm: llmOf() })),
+  )
   const onError = (cause: unknown, call?: Call): void =>
     report(LlmError.from(cause), call && toLogFields(describeCall(call)))
   const accounts = await openAccounts(resolved, onError)
@@ -113,6 +116,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
     await responses.store?.close()
     await imageDownloads.close()
     await engine.close()
+    stopReplicaEvents?.()
     await models.close()
     await watching
     await runningCalls.close()

@@ -4,6 +4,7 @@ import type { BatchCreated, BatchEnded, BatchItemsEnded, BatchStarted } from '..
 import type { CallKind } from '../calls/kind.ts'
 import type { FinishReason, GenerationProgress, Timings, ToolCall } from '../engine/events.ts'
 import type { CacheEviction, ModelEnd, ModelLoad } from '../engine/local/model-events.ts'
+import type { ReplicaEvent } from '../engine/replicas.ts'
 import type { GenerateRequest, OutputFormat, Sampling } from '../engine/request.ts'
 import type { LlmError } from '../errors.ts'
 
@@ -228,4 +229,12 @@ export interface DiagnosticEvents {
   readonly 'modelmount:model:evict': OfLlm<ModelEnd>
   /** A model process has ended by itself, was killed, or was stuck. */
   readonly 'modelmount:model:crash': OfLlm<ModelEnd>
+  /** A replica of a fleet gets calls from now on. */
+  readonly 'modelmount:replica:join': OfLlm<ReplicaEvent>
+  /** A replica is no longer in the list of its fleet, and its last call has ended. */
+  readonly 'modelmount:replica:leave': OfLlm<ReplicaEvent>
+  /** A replica has failed, and gets no calls for some time. */
+  readonly 'modelmount:replica:eject': OfLlm<ReplicaEvent>
+  /** A replica gets calls again. */
+  readonly 'modelmount:replica:return': OfLlm<ReplicaEvent>
 }

@@ -1,4 +1,5 @@
 /** Logs what happens to models and calls, from the events of the diagnostics channels. */
+import type { ReplicaEvent } from '../engine/replicas.ts'
 import { type Logger, type ReportError, withFields } from '../logger.ts'
 import { subscribe } from './channels.ts'
 import type { CallOver, DiagnosedCall } from './events.ts'
@@ -23,6 +24,10 @@ export function logEvents(llm: object, { logger, accessLog, report }: LogEventsO
     'modelmount:model:unload': (event) => logger.info?.(toModelFields(event), 'model unloaded'),
     'modelmount:model:evict': (event) => logger.info?.(toModelFields(event), 'model evicted'),
     'modelmount:model:crash': (event) => logger.error(toModelFields(event), 'model process crashed'),
+    'modelmount:replica:join': (event) => logger.info?.(toReplicaFields(event), 'replica joined'),
+    'modelmount:replica:leave': (event) => logger.info?.(toReplicaFields(event), 'replica left'),
+    'modelmount:replica:eject': (event) => logger.warn(toReplicaFields(event), 'replica ejected'),
+    'modelmount:replica:return': (event) => logger.info?.(toReplicaFields(event), 'replica returned'),
     'modelmount:call:error': (event) => {
       const { call, error, status } = event
       // The app handles the errors of its own calls. After an abort, most errors are caused by the abort.
@@ -66,6 +71,9 @@ const toModelFields = (event: {
     ...{ model: event.model, processId: event.processId, reason: event.reason },
     loadedMs: round(event.loadedMs),
   })
+
+const toReplicaFields = ({ engine, url, failure }: Omit<ReplicaEvent, 'type'>): object =>
+  defined({ engine, url, failure })
 
 /** To tenths of a millisecond. */
 function round(ms: number): number

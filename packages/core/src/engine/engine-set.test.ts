@@ -5,6 +5,7 @@ import { scriptedEngine } from '../testing/scripted-engine.ts'
 import type { Engine, EngineCall } from './engine.ts'
 import { EngineSet } from './engine-set.ts'
 import type { GenerateEvent } from './events.ts'
+import type { ReplicaEvent, ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest } from './request.ts'
 
 const live = (): AbortSignal => new AbortController().signal
@@ -221,4 +222,27 @@ test('all engines are closed, even if one of them fails', async () => {
 
   await expect(set.close()).rejects.toThrow('stuck')
   expect(closed).toEqual(['gpu'])
+})
+
+test('replicas and their events have the name of their engine', () => {
+  const replica = { url: 'http://a/' } as ReplicaStatus
+  let report: (event: ReplicaEvent) => void = () => {}
+  const ended: string[] = []
+  const gpu: Partial<Engine> = {
+    replicas: () => [replica],
+    onReplicaEvent: (listener) => {
+      report = listener
+      return () => void ended.push('gpu')
+    },
+  }
+  const { set } = open({ first: { replicas: () => [replica] }, gpu })
+  const events: ReplicaEvent[] = []
+  const end = set.onReplicaEvent((event) => void events.push(event))
+
+  report({ type: 'eject', url: 'http://a/', failure: 'lost' })
+  end()
+
+  expect(set.replicas()).toEqual([replica, { ...replica, engine: 'gpu' }])
+  expect(events).toEqual([{ type: 'eject', url: 'http://a/', failure: 'lost', engine: 'gpu' }])
+  expect(ended).toEqual(['gpu'])
 })

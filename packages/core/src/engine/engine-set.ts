@@ -10,7 +10,7 @@ import type { Engine, EngineCall, LoadedModel } from './engine.ts'
 import type { EngineHealth } from './engine-health.ts'
 import type { GenerateEvent } from './events.ts'
 import { NamedEngine } from './named-engine.ts'
-import type { ReplicaStatus } from './replicas.ts'
+import type { ReplicaEvent, ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
@@ -170,6 +170,18 @@ export class EngineSet implements Engine {
     const details = model.details ?? (await engine.details?.(own))
     if (details) return details
     throw modelNotFound(model.name)
+  }
+
+  onReplicaEvent(listener: (event: ReplicaEvent) => void): () => void {
+    const ends = [
+      this.#first.onReplicaEvent?.(listener),
+      ...this.#named.map(({ name, engine }) =>
+        engine.onReplicaEvent?.((event) => listener({ ...event, engine: name })),
+      ),
+    ]
+    return () => {
+      for (const end of ends) end?.()
+    }
   }
 
   async close(): Promise<void> {

@@ -36,6 +36,8 @@ export type ReplicaFailure = UpstreamFailure | 'overloaded' | 'missing'
 /** `return`: after an ejection. `leave`: it is no longer in the list. */
 export interface ReplicaEvent {
   readonly type: 'join' | 'leave' | 'eject' | 'return'
+  /** As in `ReplicaStatus`. */
+  readonly engine?: string
   readonly url: string
   /** Of `eject`: why. */
   readonly failure?: ReplicaFailure | undefined

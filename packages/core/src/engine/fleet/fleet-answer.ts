@@ -118,7 +118,7 @@ class Attempts {
 
   /** Begins an attempt at a further replica. False if there is none. */
   async begin(): Promise<boolean> {
-    const begun = await this.#router.begin(this.#routed, this.#tried)
+    const begun = await this.#router.begin(this.#routed, this.#tried, this.#call.signal)
     if (!begun) return false
     this.#tried.add(begun.replica)
     const attempt = new AnswerAttempt(begun.replica, begun.lease, this.#request, this.#call)

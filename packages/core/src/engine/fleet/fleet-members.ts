@@ -1,10 +1,14 @@
 /** The replicas of a fleet, as they join and leave. */
 import { LlmError } from '../../errors.ts'
+import { withTimeout } from '../../util/with-timeout.ts'
 import type { ReplicaEvent } from '../replicas.ts'
 import type { ResolvedUpstreamOptions } from '../upstream/options.ts'
 import { HealthProbes } from './health-probes.ts'
 import type { ResolvedFleetOptions } from './options.ts'
 import { Replica } from './replica.ts'
+
+/** Time limit for one read of the list, in ms. */
+const readTimeoutMs = 10_000
 
 export class FleetMembers {
   readonly #options: ResolvedFleetOptions
@@ -74,8 +78,11 @@ export class FleetMembers {
     const { membership } = this.#options
     clearTimeout(this.#timer)
     try {
-      this.#update(await membership.read())
-      this.#hasList = true
+      const list = await withTimeout(membership.read(), readTimeoutMs)
+      if (list) {
+        this.#update(list)
+        this.#hasList = true
+      }
     } catch {
       // `start` reports it if there was no list before.
     }

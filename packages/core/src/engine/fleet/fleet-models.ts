@@ -1,18 +1,26 @@
 /** Which replicas have which models. */
 import type { Model } from '../../models/model.ts'
+import { withTimeout } from '../../util/with-timeout.ts'
 import type { Replica } from './replica.ts'
+
+/** How long a call waits for the lists of the other replicas when one has its model, in ms. One of them may be away. */
+const graceMs = 250
 
 /** Returns the replicas that have a model. Rejects with an `LlmError` if none is known to have it, and one does not answer. */
 export async function replicasWith(model: string, replicas: readonly Replica[]): Promise<readonly Replica[]> {
-  const known = replicas.filter(({ engine }) => engine.knownModel(model))
+  const findKnown = () => replicas.filter(({ engine }) => engine.knownModel(model))
+  const known = findKnown()
   if (known.length > 0) return known
-  const found = await Promise.allSettled(replicas.map(({ engine }) => engine.findModel(model)))
-  const having = replicas.filter((_, index) => {
-    const result = found[index]
-    return result?.status === 'fulfilled' && result.value
-  })
-  const failed = found.find(({ status }) => status === 'rejected')
-  if (having.length === 0 && failed) throw (failed as PromiseRejectedResult).reason
+  const reads = replicas.map(({ engine }) => engine.findModel(model))
+  const all = Promise.allSettled(reads)
+  const first = Promise.any(reads.map(async (read) => (await read) ?? Promise.reject()))
+  await first.then(
+    () => withTimeout(all, graceMs),
+    () => all,
+  )
+  const having = findKnown()
+  const failed = having.length === 0 && (await all).find(({ status }) => status === 'rejected')
+  if (failed) throw (failed as PromiseRejectedResult).reason
   return having
 }
 

@@ -1,5 +1,6 @@
 /** Chooses the replica of each attempt of a call. */
 import { LlmError, modelNotFound } from '../../errors.ts'
+import { raceAbort } from '../../util/abort.ts'
 import type { EngineCall } from '../engine.ts'
 import type { GenerateRequest } from '../request.ts'
 import { chooseReplica, costOf, type RoutedPrompt } from './choose-replica.ts'
@@ -44,20 +45,16 @@ export class FleetRouter {
   }
 
   /**
-   * Begins an attempt at the best replica. Undefined if each replica with the model was tried.
-   * Rejects with an `LlmError` if no replica has the model.
+   * Begins an attempt at the best replica. Undefined if each replica with the model was tried. Rejects with an `LlmError` if
+   * no replica has the model, and with the reason of the signal if it aborts.
    */
   async begin(
     call: RoutedCall,
     tried: ReadonlySet<Replica>,
+    signal: AbortSignal,
   ): Promise<{ readonly replica: Replica; readonly lease: CallLease } | undefined> {
-    await this.#members.start()
-    const { active } = this.#members
-    if (active.length === 0)
-      throw new LlmError('upstream', 'This fleet has no replicas.', { upstreamFailure: 'unreachable' })
-    const having = await replicasWith(call.model, active)
-    if (having.length === 0) throw modelNotFound(call.model, call.alias)
-    // The lists of models may have come later.
+    const having = await raceAbort(this.#replicasWith(call), signal)
+    // Some may have left while the lists of models were read.
     const candidates = preferred(having.filter((replica) => !replica.isDraining && !tried.has(replica)))
     if (candidates.length === 0) return undefined
     const replica = chooseReplica(candidates, call.prompt, { ...this.#options, turn: this.#turn++ })
@@ -67,6 +64,16 @@ export class FleetRouter {
     const lease = replica.begin({ prompt: costOf(prompt, replica) - output, output })
     this.#memory.add(prompt, replica.cacheId)
     return { replica, lease }
+  }
+
+  async #replicasWith({ model, alias }: RoutedCall): Promise<readonly Replica[]> {
+    await this.#members.start()
+    const { active } = this.#members
+    if (active.length === 0)
+      throw new LlmError('upstream', 'This fleet has no replicas.', { upstreamFailure: 'unreachable' })
+    const having = await replicasWith(model, active)
+    if (having.length === 0) throw modelNotFound(model, alias)
+    return having
   }
 }
 

@@ -4,6 +4,8 @@ import type { HashedPrompt, PrefixBlock } from './prefix-blocks.ts'
 
 /** Blocks of about 200 bytes each. */
 const maxBlocks = 100_000
+/** Tokens of common instructions below which it does not matter where they were evaluated before. */
+const minCommonTokens = 256
 
 interface KnownBlock {
   /** Ids of the caches that have the prefix. */
@@ -30,19 +32,25 @@ export class PrefixMemory {
    * different ways have as many tokens of their own as the prefix has. At that point, the costs of another
    * evaluation are at most as high as what its conversations cost anyway.
    */
-  match({ blocks }: HashedPrompt): PrefixMatch {
+  match({ blocks, key }: HashedPrompt): PrefixMatch {
     const cachedTokens = new Map<number, number>()
-    let longest: (KnownBlock & { readonly tokens: number }) | undefined
+    let longest: (KnownBlock & { readonly tokens: number; readonly isOwn: boolean }) | undefined
+    // Blocks before the key are those of other conversations, too.
+    let isOwn = true
     for (const { hash, tokens } of blocks.toReversed()) {
       const known = this.#blocks.peek(hash)
-      if (!known) continue
-      longest ??= { ...known, tokens }
-      for (const id of known.caches) if (!cachedTokens.has(id)) cachedTokens.set(id, tokens)
+      if (known) {
+        longest ??= { ...known, tokens, isOwn }
+        for (const id of known.caches) if (!cachedTokens.has(id)) cachedTokens.set(id, tokens)
+      }
+      if (hash === key) isOwn = false
     }
     return {
       cachedTokens,
       prefersCached:
-        longest !== undefined && longest.caches.size >= 1 + Math.floor(longest.tokensBeyond / longest.tokens),
+        longest !== undefined &&
+        (longest.isOwn || longest.tokens >= minCommonTokens) &&
+        longest.caches.size >= 1 + Math.floor(longest.tokensBeyond / longest.tokens),
     }
   }
 

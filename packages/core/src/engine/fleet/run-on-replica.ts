@@ -25,8 +25,7 @@ export async function runOnReplica<Result>(
   let error: unknown
   budget.onCall()
   for (let attempt = 0; ; attempt++) {
-    const begun = await router.begin(routed, tried)
-    call.signal.throwIfAborted()
+    const begun = await router.begin(routed, tried, call.signal)
     if (!begun) throw error
     const { replica, lease } = begun
     tried.add(replica)
