@@ -63,6 +63,7 @@ class UpstreamAnswer {
   toEvent(piece: AnswerPiece): GenerateEvent | undefined {
     if (piece.type === 'start') return undefined
     if (piece.type === 'end') return this.#end(piece)
+    if (piece.type === 'progress') return { phase: 'prompt', ...piece }
     this.#firstTokenAt ??= performance.now()
     const { request } = this.#context
     const timings = request.returnTimings && { timings: this.#timings() }

@@ -2,7 +2,7 @@
 import type { Capability } from '../../models/gguf/model-details.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { EngineCall } from '../engine.ts'
-import type { FinishReason, SampledToken } from '../events.ts'
+import type { FinishReason, PromptProgress, SampledToken } from '../events.ts'
 import type { CacheLifetime, GenerateRequest } from '../request.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import type { UpstreamClient } from './upstream-client.ts'
@@ -58,6 +58,8 @@ export interface ReportedUsage {
 export type AnswerPiece =
   /** What is known at the beginning. Only the first piece may be a `start`. */
   | { readonly type: 'start'; readonly usage?: ReportedUsage; readonly fingerprint?: string | undefined }
+  /** How far the prompt is evaluated. Comes before the first text. */
+  | ({ readonly type: 'progress' } & PromptProgress)
   | {
       readonly type: 'text' | 'reasoning'
       readonly text: string

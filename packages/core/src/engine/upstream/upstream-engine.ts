@@ -1,6 +1,6 @@
 /** An engine whose models run on another server. */
 import { createHash } from 'node:crypto'
-import { invalidRequest } from '../../errors.ts'
+import { invalidRequest, modelNotFound } from '../../errors.ts'
 import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Model } from '../../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
@@ -39,9 +39,8 @@ export class UpstreamEngine implements Engine {
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
-    this.#used.add(request.model)
     return this.#turns.stream(call, () =>
-      toEvents(this.#api.generate(request, this.#client, call), {
+      toEvents(this.#api.generate(this.#toOwn(request), this.#client, call), {
         ...{ request, call, fingerprint: this.#fingerprint },
         estimatedInputTokens: estimatePromptTokens(request),
       }),
@@ -50,13 +49,14 @@ export class UpstreamEngine implements Engine {
 
   /** Without a tokenizer, this is an estimate. */
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    this.#used.add(request.model)
-    return (await this.#api.countTokens?.(request, this.#client, call)) ?? estimatePromptTokens(request)
+    const own = this.#toOwn(request)
+    const count = await this.#api.countTokens?.(own, this.#client, call)
+    if (count === undefined) await this.#models.expect(request.model)
+    return count ?? estimatePromptTokens(request)
   }
 
   /** Each token stands for at least one byte, or for a part of an image. */
   async boundTokens(request: GenerateRequest): Promise<number> {
-    this.#used.add(request.model)
     const { input } = request
     const messages = input.kind === 'infill' ? 0 : (input.messages?.length ?? 0)
     const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2) + boundImageTokens(input)
@@ -70,41 +70,42 @@ export class UpstreamEngine implements Engine {
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
     const { embed } = this.#api
     if (!embed) throw unsupportedByUpstream('embeddings', 'model')
-    this.#used.add(request.model)
-    return this.#turns.run(call, () => embed.call(this.#api, request, this.#client, call))
+    const own = this.#toOwn(request)
+    return this.#turns.run(call, () => embed.call(this.#api, own, this.#client, call))
   }
 
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
     const { rerank } = this.#api
     if (!rerank) throw unsupportedByUpstream('reranking', 'model')
-    this.#used.add(request.model)
-    return this.#turns.run(call, () => rerank.call(this.#api, request, this.#client, call))
+    const own = this.#toOwn(request)
+    return this.#turns.run(call, () => rerank.call(this.#api, own, this.#client, call))
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     if (!this.#api.render) throw unsupportedByUpstream('rendering of prompts', 'model')
-    return this.#api.render(request, this.#client, call)
+    return this.#api.render(this.#toOwn(request), this.#client, call)
   }
 
   async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
     if (!this.#api.tokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.tokenize(request, this.#client, call)
+    return this.#api.tokenize(this.#toOwn(request), this.#client, call)
   }
 
   async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
     if (!this.#api.detokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.detokenize(request, this.#client, call)
+    return this.#api.detokenize(this.#toOwn(request), this.#client, call)
   }
 
   /** The server decides when it loads a model. */
   async load(model: string): Promise<void> {
-    if (!(await this.#models.find(model)))
-      throw invalidRequest(`The upstream server has no model "${model}".`)
-    this.#used.add(model)
+    const found = await this.#models.find(model)
+    if (!found) throw modelNotFound(model)
+    this.#used.add(found.name)
   }
 
   async unload(model: string): Promise<void> {
-    this.#used.delete(model)
+    const found = await this.#models.expect(model)
+    if (found) this.#used.delete(found.name)
   }
 
   loaded(): readonly LoadedModel[] {
@@ -141,5 +142,16 @@ export class UpstreamEngine implements Engine {
   close(): Promise<void> {
     this.#turns.close()
     return this.#client.close()
+  }
+
+  /**
+   * Gives the model the server's name, and remembers that a call uses it. A name that is not known goes to the server as it is,
+   * unless the app names its models.
+   */
+  #toOwn<Request extends { readonly model: string }>(request: Request): Request {
+    const model = this.#models.allowed(request.model)
+    if (!model) return request
+    this.#used.add(model.name)
+    return { ...request, model: model.name }
   }
 }

@@ -1,6 +1,6 @@
 /** The models of an upstream server, as the app sees them. */
 import { createHash } from 'node:crypto'
-import { LlmError } from '../../errors.ts'
+import { LlmError, modelNotFound } from '../../errors.ts'
 import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Model } from '../../models/model.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
@@ -10,6 +10,7 @@ import type { ListedModel } from './upstream-api.ts'
 const maxAgeMs = 60_000
 /** Time limit for the list, in ms. A slow server must not hold up the list of all models. */
 const listTimeoutMs = 5_000
+const latest = ':latest'
 const defaultCapabilities: readonly Capability[] = ['completion', 'tools']
 
 export class UpstreamModels {
@@ -43,6 +44,22 @@ export class UpstreamModels {
     return this.known(name)
   }
 
+  /** Returns a model if it is known without a request. Throws `not_found` if the app names its models, but not this one. */
+  allowed(name: string): Model | undefined {
+    const known = this.known(name)
+    if (!known && this.#options.models) throw modelNotFound(name)
+    return known
+  }
+
+  /** Like `find`, but rejects with `not_found` if the server lists other models, and resolves if it lists none. */
+  async expect(name: string): Promise<Model | undefined> {
+    const known = this.allowed(name)
+    if (known || (await this.list()).length === 0) return known
+    const found = this.known(name)
+    if (!found) throw modelNotFound(name)
+    return found
+  }
+
   contextSizeOf(name: string): number {
     return this.known(name)?.details?.contextSize ?? 0
   }
@@ -53,10 +70,10 @@ export class UpstreamModels {
     return model && this.#described.has(model) ? model.details?.capabilities : undefined
   }
 
-  /** Returns a model if it is known without a request. Ollama lists `tiny:latest`, which `tiny` means, too. */
+  /** Returns a model if it is known without a request. A name without a tag means the tag `latest`. */
   known(name: string): Model | undefined {
     const known = this.#known()
-    return known.get(name) ?? known.get(`${name}:latest`)
+    return known.get(name) ?? known.get(name.endsWith(latest) ? name.slice(0, -latest.length) : name + latest)
   }
 
   /** The models of the option if there is one, with what the server says about them. */

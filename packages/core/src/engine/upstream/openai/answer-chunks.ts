@@ -51,6 +51,8 @@ class ChunkReader {
       this.#hasStarted = true
       pieces.push({ type: 'start', fingerprint: toText(chunk.system_fingerprint) || undefined })
     }
+    const progress = isRecord(chunk.prompt_progress) && toProgress(chunk.prompt_progress)
+    if (progress) pieces.push(progress)
     const usage = toUsage(chunk.usage)
     const tokens = this.#countTokens(usage)
     const [choice] = Array.isArray(chunk.choices) ? (chunk.choices as readonly unknown[]) : []
@@ -141,8 +143,7 @@ class ChunkReader {
 const countFirst = (pieces: readonly AnswerPiece[], tokens: number): readonly AnswerPiece[] => {
   let rest = tokens
   return pieces.map((piece) => {
-    if (piece.type === 'tool-call' || !('type' in piece) || piece.type === 'start' || piece.type === 'end')
-      return piece
+    if (!('text' in piece || 'json' in piece)) return piece
     const counted = { ...piece, tokens: rest }
     rest = 0
     return counted
@@ -162,6 +163,15 @@ export function toUsage(usage: unknown): ReportedUsage | undefined {
     outputTokens: toCount(usage.completion_tokens),
     cachedTokens: toCount(details.cached_tokens),
   }
+}
+
+/** Undefined for numbers that cannot be right. */
+function toProgress(progress: Record<string, unknown>): AnswerPiece | undefined {
+  const [total, cached, processed, ms] = (['total', 'cache', 'processed', 'time_ms'] as const).map((name) =>
+    toCount(progress[name]),
+  )
+  if (total === undefined || cached === undefined || processed === undefined) return undefined
+  return { type: 'progress', total, cached, processed, ms: ms ?? 0 }
 }
 
 /** Undefined for a count that cannot be right, which is then estimated. */

@@ -15,7 +15,8 @@ function toMessages({ role, content }: Message, ids: CallIds): readonly object[]
     ...results.map((part) => ({
       role: 'tool',
       tool_call_id: ids.idOf(part),
-      content: textOf(part.content),
+      // The API has no field for a failure. Templates write the same word.
+      content: part.isError ? `Error: ${textOf(part.content)}` : textOf(part.content),
     })),
     // A message of a tool has only text.
     ...(images.length > 0 ? [{ role: 'user', content: images.map(toImage) }] : []),

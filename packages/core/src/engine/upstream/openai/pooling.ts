@@ -83,9 +83,10 @@ const isVector = (value: unknown): value is readonly number[] =>
   value.length > 0 &&
   value.every((one) => typeof one === 'number' && Number.isFinite(one))
 
+/** A vector of length 1 stays as it is. */
 function normalize(vector: readonly number[]): readonly number[] {
   const length = Math.hypot(...vector) || 1
-  return vector.map((value) => value / length)
+  return Math.abs(length - 1) < 1e-6 ? vector : vector.map((value) => value / length)
 }
 
 function tokensIn(body: unknown): number | undefined {

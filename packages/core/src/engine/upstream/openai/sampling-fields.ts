@@ -1,8 +1,12 @@
 /** Fields of sampling, limits and output constraints, which chats and completions share. */
+import { randomInt } from 'node:crypto'
 import type { DryPenalty, ExcludeTop, GenerateRequest, OutputFormat, Sampling } from '../../request.ts'
 import { unlimitedTokens } from '../../request-limits.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
 import type { SamplingExtension, ServerFeatures } from './server-kind.ts'
+
+/** All servers take seeds of 31 bits. */
+const maxSeed = 2 ** 31
 
 export function toCommonFields(request: GenerateRequest, features: ServerFeatures): object {
   const { stop, sampling = {}, format, promptLogprobs } = request
@@ -15,6 +19,7 @@ export function toCommonFields(request: GenerateRequest, features: ServerFeature
       ...(features.hasContinuousUsage && { continuous_usage_stats: true }),
     },
     ...(stop?.length && { stop }),
+    ...(request.returnProgress && features.hasProgress && { return_progress: true }),
     ...toSampling(sampling, features),
     ...(format && toFormat(format, features)),
   }
@@ -33,9 +38,10 @@ function toSampling(sampling: Sampling, features: ServerFeatures): object {
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { top_p: topP }),
     ...(typeof seed === 'number' && { seed }),
+    ...(seed === 'random' && features.hasDefaultSeed && { seed: randomInt(maxSeed) }),
     ...(presencePenalty && { presence_penalty: presencePenalty }),
     ...(frequencyPenalty && { frequency_penalty: frequencyPenalty }),
-    ...(logitBias?.length && { logit_bias: toLogitBias(logitBias) }),
+    ...(logitBias?.length && { logit_bias: toLogitBias(logitBias, features) }),
     ...toExtensions(sampling, features),
   }
 }
@@ -75,9 +81,10 @@ const toXtc = ({ probability, threshold }: ExcludeTop): object => ({
   xtc_threshold: threshold,
 })
 
-function toLogitBias(pairs: NonNullable<Sampling['logitBias']>): object {
-  if (pairs.some(([token]) => typeof token === 'string'))
-    throw unsupportedByUpstream('a bias for a text', 'sampling.logitBias')
+/** A text that looks like a number would be taken for a token id. */
+function toLogitBias(pairs: NonNullable<Sampling['logitBias']>, { hasTextBias }: ServerFeatures): object {
+  if (pairs.some(([token]) => typeof token === 'string' && !(hasTextBias && /^\D+$/.test(token))))
+    throw unsupportedByUpstream('a bias for this text', 'sampling.logitBias')
   return Object.fromEntries(pairs)
 }
 

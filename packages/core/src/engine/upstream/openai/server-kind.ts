@@ -19,6 +19,12 @@ export interface ServerFeatures {
   readonly hasSuffix: boolean
   /** Whether prompts of different salts share no cache. */
   readonly hasCacheSalt: boolean
+  /** Whether a text can be a key of `logit_bias`. */
+  readonly hasTextBias: boolean
+  /** Whether a model may have a default seed. Then a request for a random seed needs one. */
+  readonly hasDefaultSeed: boolean
+  /** Whether a stream reports how far the prompt is evaluated. */
+  readonly hasProgress: boolean
   /** Whether each event has the counts so far. */
   readonly hasContinuousUsage: boolean
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
@@ -44,11 +50,13 @@ const none: ServerFeatures = {
     hasSuffix: false,
   },
   ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens', unlimited: null },
+  ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false },
 }
 const llamaSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
   ...{ ignoreEos: 'ignore_eos', dry: 'dry', xtc: 'xtc' },
 } as const
+const llamaFields = { hasTextBias: true, hasDefaultSeed: true, hasProgress: true } as const
 const vllmSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repetition_penalty' },
   ...{ ignoreEos: 'ignore_eos', minTokens: 'min_tokens' },
@@ -62,7 +70,7 @@ export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
   'llama-server': {
     ...{ ...none, sampling: llamaSampling, constraints: 'grammar', tokenizer: 'template' },
-    ...{ hasTemplateFields: true, unlimited: -1 },
+    ...{ hasTemplateFields: true, unlimited: -1, ...llamaFields },
   },
   modelmount: {
     ...{
@@ -71,7 +79,7 @@ export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
       constraints: 'structured_outputs',
       tokenizer: 'count',
     },
-    ...{ hasTemplateFields: true, hasSuffix: true, unlimited: -1 },
+    ...{ hasTemplateFields: true, hasSuffix: true, unlimited: -1, ...llamaFields },
   },
   openai: { ...none, maxTokensField: 'max_completion_tokens' },
   other: none,
