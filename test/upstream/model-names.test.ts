@@ -3,6 +3,7 @@ import { createLlm, routesFor } from '@modelmount/core'
 import { toNodeHandler } from '@modelmount/core/http'
 import { type UpstreamOptions, upstreamEngine } from '@modelmount/core/upstream'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { collect } from '../../packages/core/src/engine/events.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 import { listen } from '../support/listen.ts'
 import { chatDelta, sendEvents, sendJson, UpstreamServer } from '../support/upstream-server.ts'
@@ -54,6 +55,21 @@ test.each(['small', 'small:latest'])('the server gets its own name for the model
   expect([embedding.status, shown.status, loaded.status]).toEqual([200, 200, 200])
   expect(modelsSent()).toEqual(['small', 'small'])
   expect(llm.loaded().map(({ name }) => name)).toEqual(['small'])
+})
+
+test('the server gets its own name for a spelling that the store knows', async () => {
+  const { engine } = await start()
+  const model = await engine.findModel?.('small')
+  const input = {
+    kind: 'chat',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
+  } as const
+  const { signal } = new AbortController()
+
+  const { text } = await collect(engine.generate({ model: 'Library/SMALL', input }, { signal, model }))
+
+  expect(text).toBe('Hi')
+  expect(modelsSent()).toEqual(['small'])
 })
 
 test('an unknown model is a 404 on every route, and is not remembered', async () => {

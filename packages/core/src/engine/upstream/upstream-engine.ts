@@ -40,7 +40,7 @@ export class UpstreamEngine implements Engine {
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
     return this.#turns.stream(call, () =>
-      toEvents(this.#api.generate(this.#toOwn(request), this.#client, call), {
+      toEvents(this.#api.generate(this.#toOwn(request, call), this.#client, call), {
         ...{ request, call, fingerprint: this.#fingerprint },
         estimatedInputTokens: estimatePromptTokens(request),
       }),
@@ -49,9 +49,9 @@ export class UpstreamEngine implements Engine {
 
   /** Without a tokenizer, this is an estimate. */
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    const own = this.#toOwn(request)
+    const own = this.#toOwn(request, call)
     const count = await this.#api.countTokens?.(own, this.#client, call)
-    if (count === undefined) await this.#models.expect(request.model)
+    if (count === undefined) await this.#models.expect(own.model)
     return count ?? estimatePromptTokens(request)
   }
 
@@ -70,30 +70,30 @@ export class UpstreamEngine implements Engine {
   async embed(request: EmbedRequest, call: EngineCall): Promise<Embeddings> {
     const { embed } = this.#api
     if (!embed) throw unsupportedByUpstream('embeddings', 'model')
-    const own = this.#toOwn(request)
+    const own = this.#toOwn(request, call)
     return this.#turns.run(call, () => embed.call(this.#api, own, this.#client, call))
   }
 
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
     const { rerank } = this.#api
     if (!rerank) throw unsupportedByUpstream('reranking', 'model')
-    const own = this.#toOwn(request)
+    const own = this.#toOwn(request, call)
     return this.#turns.run(call, () => rerank.call(this.#api, own, this.#client, call))
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     if (!this.#api.render) throw unsupportedByUpstream('rendering of prompts', 'model')
-    return this.#api.render(this.#toOwn(request), this.#client, call)
+    return this.#api.render(this.#toOwn(request, call), this.#client, call)
   }
 
   async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
     if (!this.#api.tokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.tokenize(this.#toOwn(request), this.#client, call)
+    return this.#api.tokenize(this.#toOwn(request, call), this.#client, call)
   }
 
   async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
     if (!this.#api.detokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.detokenize(this.#toOwn(request), this.#client, call)
+    return this.#api.detokenize(this.#toOwn(request, call), this.#client, call)
   }
 
   /** The server decides when it loads a model. */
@@ -148,8 +148,10 @@ export class UpstreamEngine implements Engine {
    * Gives the model the server's name, and remembers that a call uses it. A name that is not known goes to the server as it is,
    * unless the app names its models.
    */
-  #toOwn<Request extends { readonly model: string }>(request: Request): Request {
-    const model = this.#models.allowed(request.model)
+  #toOwn<Request extends { readonly model: string }>(request: Request, call: EngineCall): Request {
+    // The store may have found the model by another spelling.
+    const found = call.model && this.#models.known(call.model.name)
+    const model = found ?? this.#models.allowed(request.model)
     if (!model) return request
     this.#used.add(model.name)
     return { ...request, model: model.name }

@@ -1,5 +1,4 @@
 /** Translates a request to `POST /v1/chat/completions`. */
-import { createHash } from 'node:crypto'
 import type { ChatInput, GenerateRequest, Message, ToolChoice } from '../../request.ts'
 import { callableTools, isContinuable } from '../../request-input.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
@@ -7,7 +6,6 @@ import { toOpenAiMessages } from './messages.ts'
 import { limitOf, toCommonFields } from './sampling-fields.ts'
 import type { ServerFeatures } from './server-kind.ts'
 
-/** @param tenant the server's cache is not shared with other tenants, if the server can separate them */
 export function toChatRequest(
   request: GenerateRequest,
   input: ChatInput,
@@ -23,14 +21,13 @@ export function toChatRequest(
     ...(typeof reasoning === 'boolean' && { enable_thinking: reasoning }),
   }
   return {
-    ...toCommonFields(request, features),
+    ...toCommonFields(request, features, tenant),
     ...(limit !== undefined && { [features.maxTokensField]: limit }),
     messages: toOpenAiMessages(input.messages),
     ...toTools(input),
     ...toPromptEnd(input.promptEnd, input.messages, features),
     ...(Object.keys(variables).length > 0 && toTemplateFields(variables, features)),
     ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
-    ...(features.hasCacheSalt && tenant !== undefined && { cache_salt: hash(tenant) }),
   }
 }
 
@@ -86,6 +83,3 @@ function toTemplateFields(variables: Readonly<Record<string, unknown>>, features
   const reasoning = effort ?? (isThinking === false ? 'none' : undefined)
   return reasoning === undefined ? {} : { reasoning_effort: reasoning }
 }
-
-/** The server need not learn the names of tenants. */
-const hash = (tenant: string): string => createHash('sha256').update(tenant).digest('base64url')

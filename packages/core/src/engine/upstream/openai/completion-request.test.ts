@@ -14,13 +14,17 @@ describe('the limit of output tokens', () => {
     // vLLM takes 16 tokens if the field is absent, and all that fit for null.
     ['vllm', null],
   ] as const)('a completion without a limit says so to %s', (server, value) => {
-    expect(toCompletionRequest(unlimited, input, serverFeatures[server])).toMatchObject({ max_tokens: value })
+    expect(toCompletionRequest(unlimited, input, serverFeatures[server], undefined)).toMatchObject({
+      max_tokens: value,
+    })
   })
 
   test('a completion has the default of the API', () => {
     const { maxTokens: _, ...request } = unlimited
 
-    expect(toCompletionRequest(request, input, serverFeatures.vllm)).toMatchObject({ max_tokens: 16 })
+    expect(toCompletionRequest(request, input, serverFeatures.vllm, undefined)).toMatchObject({
+      max_tokens: 16,
+    })
   })
 
   test('a chat of OpenAI has another field than its completions', () => {
@@ -29,7 +33,9 @@ describe('the limit of output tokens', () => {
 
     expect(chat).toMatchObject({ max_completion_tokens: 5 })
     expect(chat).not.toHaveProperty('max_tokens')
-    expect(toCompletionRequest(request, input, serverFeatures.openai)).toMatchObject({ max_tokens: 5 })
+    expect(toCompletionRequest(request, input, serverFeatures.openai, undefined)).toMatchObject({
+      max_tokens: 5,
+    })
   })
 
   test('a chat without a limit has no field', () => {
@@ -37,4 +43,16 @@ describe('the limit of output tokens', () => {
       toChatRequest(unlimited, { kind: 'chat', messages: [] }, serverFeatures.vllm, undefined),
     ).not.toHaveProperty('max_tokens')
   })
+})
+
+test('a completion of vLLM has a salt of the tenant, like a chat', () => {
+  const saltOf = (tenant: string) => {
+    const body = toCompletionRequest(unlimited, input, serverFeatures.vllm, tenant)
+    return (body as { readonly cache_salt?: string }).cache_salt
+  }
+  const chat = toChatRequest(unlimited, { kind: 'chat', messages: [] }, serverFeatures.vllm, 'ann')
+
+  expect(chat).toHaveProperty('cache_salt', saltOf('ann'))
+  expect(saltOf('ann')).not.toBe(saltOf('bob'))
+  expect(saltOf('ann')).not.toContain('ann')
 })

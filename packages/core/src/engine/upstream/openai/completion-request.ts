@@ -8,10 +8,11 @@ export function toCompletionRequest(
   request: GenerateRequest,
   input: TextInput | InfillInput,
   features: ServerFeatures,
+  tenant: string | undefined,
 ): object {
   const { logprobs } = request
   return {
-    ...toCommonFields(request, features),
+    ...toCommonFields(request, features, tenant),
     max_tokens: limitOf(request) ?? features.unlimited,
     ...(input.kind === 'infill' ? toInfill(input, features) : { prompt: toPrompt(input.prompt) }),
     ...(logprobs !== undefined && { logprobs }),

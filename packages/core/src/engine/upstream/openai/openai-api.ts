@@ -101,7 +101,7 @@ function toBody(
 ): { readonly path: string; readonly json: object } {
   const { input } = request
   if (input.kind === 'infill' || (input.kind === 'text' && isRaw(input)))
-    return { path: '/v1/completions', json: toCompletionRequest(request, input, features) }
+    return { path: '/v1/completions', json: toCompletionRequest(request, input, features, tenant) }
   return { path: '/v1/chat/completions', json: toChatRequest(request, toChat(input), features, tenant) }
 }
 

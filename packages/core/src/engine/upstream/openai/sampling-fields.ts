@@ -1,5 +1,5 @@
 /** Fields of sampling, limits and output constraints, which chats and completions share. */
-import { randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import type { DryPenalty, ExcludeTop, GenerateRequest, OutputFormat, Sampling } from '../../request.ts'
 import { unlimitedTokens } from '../../request-limits.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
@@ -8,7 +8,12 @@ import type { SamplingExtension, ServerFeatures } from './server-kind.ts'
 /** All servers take seeds of 31 bits. */
 const maxSeed = 2 ** 31
 
-export function toCommonFields(request: GenerateRequest, features: ServerFeatures): object {
+/** @param tenant the server's cache is not shared with other tenants, if the server can separate them */
+export function toCommonFields(
+  request: GenerateRequest,
+  features: ServerFeatures,
+  tenant: string | undefined,
+): object {
   const { stop, sampling = {}, format, promptLogprobs } = request
   if (promptLogprobs) throw unsupportedByUpstream('log probabilities of the prompt', 'promptLogprobs')
   return {
@@ -22,8 +27,12 @@ export function toCommonFields(request: GenerateRequest, features: ServerFeature
     ...(request.returnProgress && features.hasProgress && { return_progress: true }),
     ...toSampling(sampling, features),
     ...(format && toFormat(format, features)),
+    ...(features.hasCacheSalt && tenant !== undefined && { cache_salt: hash(tenant) }),
   }
 }
+
+/** The server need not learn the names of tenants. */
+const hash = (tenant: string): string => createHash('sha256').update(tenant).digest('base64url')
 
 /** Returns undefined without a limit. */
 export function limitOf({ maxTokens, defaultMaxTokens }: GenerateRequest): number | undefined {
