@@ -365,6 +365,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries:
       'four replicas of the built-in model: 200 conversations, and a replica killed every 20 s for five minutes',
   },
+  'test/upstream/conformance/{openai,anthropic,ollama}.test.ts': {
+    part: 'upstreams',
+    tries: 'the conformance table with an upstream engine, over each API',
+  },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },
   'test/tools/jest.test.ts': { part: 'tools', tries: 'Jest on Node 20, 22 and 24', sample: 'on Node 20' },

@@ -83,6 +83,13 @@ export interface Started {
 /** Middleware of the host app before the mounted routes. */
 export type InFront = (mounted: RequestListener) => RequestListener
 
+/**
+ * Returns the engine of the app, which answers with the engine of a check. It may start servers until the test ends.
+ *
+ * @param models model folder of the app
+ */
+export type WrapEngine = (engine: Engine, models: string) => Promise<Engine>
+
 const nothing: InFront = (mounted) => mounted
 
 export type Check = (serve: Serve, start: Start) => Promise<void>
@@ -93,12 +100,14 @@ export type Check = (serve: Serve, start: Start) => Promise<void>
  * A listed check must fail. If it passes, the test fails.
  * @param rows `mount`: only checks that depend on the mount (bodies, faults, authentication, origins, requests for the app).
  * `shared`: only the other checks, of which each runs on one of the other mounts. The long run has them on all mounts.
+ * @param wrapEngine @default the engine of the check answers
  */
 export function conformanceSuite(
   name: MountName,
   mount: Mount,
   notHere: Readonly<Record<string, string>> = {},
   rows: 'all' | 'mount' | 'shared' = inject('conformanceRows'),
+  wrapEngine: WrapEngine = async (engine) => engine,
 ): void {
   const hasMountRows = rows !== 'shared'
   const hasSharedRows = rows !== 'mount'
@@ -112,7 +121,7 @@ export function conformanceSuite(
       const { mounted = { unknownRoutes: 'error', cloudRoutes: true, llamaServerRoutes: true } } = given
       const { batches, database = keys || batches ? ':memory:' : undefined } = given
       const llm = await createLlm({
-        engine,
+        engine: await wrapEngine(engine, models),
         models,
         maxQueued,
         prices,

@@ -1,0 +1,4 @@
+import { upstreamConformance } from './behind-upstream.ts'
+import { notOverOllama } from './not-over-ollama.ts'
+
+upstreamConformance('ollama', notOverOllama)
