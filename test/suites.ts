@@ -369,6 +369,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'upstreams',
     tries: 'the conformance table with an upstream engine, over each API',
   },
+  'test/upstream/llama-server-images.test.ts': {
+    part: 'upstreams',
+    tries: "images for llama.cpp's server with a projector",
+  },
   'test/tools/bundlers.test.ts': { part: 'tools', tries: 'esbuild and webpack', sample: 'esbuild' },
   'test/tools/fetch-frameworks.test.ts': { part: 'tools', tries: 'Hono and Next.js', sample: 'Hono' },
   'test/tools/jest.test.ts': { part: 'tools', tries: 'Jest on Node 20, 22 and 24', sample: 'on Node 20' },

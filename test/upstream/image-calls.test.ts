@@ -112,6 +112,27 @@ test('a spending limit reserves a fixed number of tokens for an image of any siz
   expect(await bound('small', image)).toBe(4_096)
 })
 
+test.each([
+  [['completion', 'multimodal'], ['completion', 'tools', 'vision'], true],
+  [['completion'], ['completion', 'tools'], false],
+  [undefined, ['completion', 'tools'], true],
+])('a llama-server whose list says %j has the capabilities %j', async (said, capabilities, seesImages) => {
+  const server = await UpstreamServer.start()
+  onTestFinished(() => server.close())
+  server.models = (response) =>
+    sendJson(response, {
+      models: [{ name: 'small', capabilities: said }],
+      data: [{ id: 'small', owned_by: 'llamacpp' }],
+    })
+  const engine = upstreamEngine({ url: server.url })
+  onTestFinished(() => engine.close())
+  const found = await engine.findModel?.('small')
+  const call = { signal: new AbortController().signal }
+
+  expect(found?.details?.capabilities).toEqual(capabilities)
+  expect(engine.seesImages?.({ ...asking(image), model: 'small' }, call)).toBe(seesImages)
+})
+
 test('a fleet sends images to replicas whose server does not say that the model is blind', async () => {
   const server = await UpstreamServer.start()
   onTestFinished(() => server.close())

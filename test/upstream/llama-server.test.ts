@@ -1,55 +1,31 @@
 /** An app whose engine is llama.cpp's server, with the built-in model. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { createLlm, type Llm, LlmError } from '@modelmount/core'
 import type { GenerateRequest, Message } from '@modelmount/core/engine'
 import { upstreamEngine } from '@modelmount/core/upstream'
-import { modelPath } from '@modelmount/tiny-model'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { collect } from '../../packages/core/src/engine/events.ts'
-import { buildLlamaServer } from '../peers/llama-server.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { images } from '../support/images.ts'
+import { type LlamaServerProcess, startLlamaServer } from '../support/llama-server-process.ts'
 import { until } from '../support/processes.ts'
 
 const model = 'small'
 const contextSize = 2_048
-let server: ChildProcess
+let server: LlamaServerProcess
 let url: string
 let llm: Llm
 
 beforeAll(async () => {
-  const { executable } = await buildLlamaServer()
-  const port = await freePort()
-  url = `http://127.0.0.1:${port}`
-  const options = ['--host', '127.0.0.1', '--port', `${port}`, '--alias', model, '--jinja', '--parallel', '2']
-  server = spawn(executable, ['--model', modelPath, '--ctx-size', `${2 * contextSize}`, ...options], {
-    stdio: 'ignore',
-  })
-  let isHealthy = false
-  const watch = setInterval(async () => {
-    isHealthy = await fetch(`${url}/health`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  }, 200)
-  await until(() => isHealthy, 60_000)
-  clearInterval(watch)
+  const options = ['--ctx-size', `${2 * contextSize}`, '--alias', model, '--parallel', '2']
+  server = await startLlamaServer(...options)
+  url = server.url
   llm = await createLlm({ models: emptyFolder(), engine: upstreamEngine({ url }) })
 }, 900_000)
 afterAll(async () => {
   await llm?.close()
-  server?.kill()
+  server?.stop()
 })
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { readonly port: number }
-  probe.close()
-  return port
-}
 
 const question = 'What is a GGUF file?'
 const messages: readonly Message[] = [{ role: 'user', content: [{ type: 'text', text: question }] }]
@@ -182,4 +158,13 @@ test('what the server lacks is rejected', async () => {
     details: { param: 'sampling.minTokens' },
   })
   await expect(llm.embed({ model, inputs: ['a'] })).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a server without a projector says that its model sees no images', async () => {
+  const image = { type: 'image', mediaType: '', data: images.png } as const
+  const input = { kind: 'chat', messages: [{ role: 'user', content: [image] }] } as const
+
+  await expect(llm.generate({ model, input })).rejects.toMatchObject({
+    ...{ code: 'invalid_request', message: 'An image is not supported by this model.' },
+  })
 })

@@ -33,7 +33,7 @@ export class OpenAiApi implements UpstreamApi {
     if (!isRecord(body) || !Array.isArray(body.data)) throw invalidResponse('it has no list of models')
     const models = body.data.filter(isRecord).filter(({ id }) => typeof id === 'string' && id !== '')
     this.#server ??= detectServer(models.map((model) => model.owned_by))
-    return models.map(toListedModel)
+    return models.map((model) => ({ ...toListedModel(model), ...toCapabilities(body.models, model.id) }))
   }
 
   async *generate(
@@ -113,6 +113,19 @@ function toChat(input: Exclude<GenerateRequest['input'], { kind: 'infill' }>): C
   if (prompt.some((piece) => typeof piece !== 'string'))
     throw unsupportedByUpstream('token ids in a prompt with a template', 'prompt')
   return { kind: 'chat', messages: toTemplateMessages(input), ...(templateOptions && { templateOptions }) }
+}
+
+/**
+ * llama-server lists its model twice. The second list says whether a projector is loaded. Its other capabilities are the same for
+ * all models.
+ */
+function toCapabilities(listed: unknown, id: unknown): Pick<ListedModel, 'capabilities'> {
+  const model = Array.isArray(listed) ? listed.filter(isRecord).find(({ name }) => name === id) : undefined
+  const known = model?.capabilities
+  if (!Array.isArray(known) || !known.includes('completion')) return {}
+  return {
+    capabilities: ['completion', 'tools', ...(known.includes('multimodal') ? (['vision'] as const) : [])],
+  }
 }
 
 /** `max_model_len` is of vLLM, `meta` of llama-server, `context_length` of hosted services. */
