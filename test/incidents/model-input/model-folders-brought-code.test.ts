@@ -47,7 +47,7 @@ test('only model processes and their workers are started', () => {
 test('only the registry and the upstream engines send requests', () => {
   expect(
     matching(
-      /(await|return|=|=>) fetch\(|globalThis\.fetch|https?\.(request|get)\(|from 'undici'|import\('undici'\)/,
+      /(await|return|=|=>) fetch\(|globalThis\.fetch|https?\.(request|get)\(|(?<!{ errors } )from 'undici'|import\('undici'\)/,
     ),
   ).toEqual([
     // To the one server that the options of the app name.
