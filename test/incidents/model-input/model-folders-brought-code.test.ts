@@ -30,7 +30,10 @@ test('the pattern for each rule finds what it forbids', () => {
 })
 
 test('no code is built from text, and every import names its module', () => {
-  expect(matching(/\beval\(|\bnew Function\(|node:vm|from 'vm'/)).toEqual([])
+  expect(matching(/\beval\(|\bnew Function\(|node:vm|from 'vm'/)).toEqual([
+    // The method of this name of Redis clients, which runs the script of the limits in Redis.
+    'core/src/limits/redis/client.ts',
+  ])
   expect(matching(/\bimport\((?!['"][\w@./:-]+['"]\))/)).toEqual([])
   expect(matching(/\brequire\(/)).toEqual([])
 })
