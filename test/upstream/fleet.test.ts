@@ -374,3 +374,15 @@ test('a replica that does not say which models it has does not hold up the first
   // The time limit of the list is 5 s.
   expect(performance.now() - startedAt).toBeLessThan(3_000)
 })
+
+test("a caller's mistake that one of two replicas reports does not wait for the other one", async () => {
+  const { servers, ask } = await startFleet(2, { hedgeAfterMs: 20 })
+  let isFirst = true
+  for (const server of servers)
+    server.answer = (response, request) => {
+      if (request.path !== '/health' && isFirst) isFirst = false
+      else fail(400)(response, request)
+    }
+
+  await expect(ask('Hi')).rejects.toMatchObject({ code: 'invalid_request' })
+})

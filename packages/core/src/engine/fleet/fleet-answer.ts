@@ -73,9 +73,10 @@ export class FleetAnswer implements AsyncIterator<GenerateEvent, undefined> {
           hedge = new Promise(() => {})
           if (canRetry() && (await attempts.begin())) retries++
         } else if (!outcome.error) return attempts.choose(outcome.attempt)
+        // Each replica would reject the caller's mistake.
+        else if (!toReplicaFailure(outcome.error.cause)) throw outcome.error.cause
         else if (attempts.isEmpty) {
-          const canHelp = toReplicaFailure(outcome.error.cause) !== undefined
-          if (!canHelp || !canRetry() || !(await attempts.begin())) throw attempts.error
+          if (!canRetry() || !(await attempts.begin())) throw attempts.error
           retries++
         }
       }
