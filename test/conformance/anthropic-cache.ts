@@ -431,9 +431,10 @@ export const caching = {
     await expect.poll(() => engine.requests.length).toBe(1)
     const second = await usageOf(site, fields)
     open()
+    const firstUsage = await first
 
     expect([readOf(second), writtenOf(second)]).toEqual([0, 1])
-    expect(sumOf(await first)).toBe(sumOf(second))
+    expect(sumOf(firstUsage)).toBe(sumOf(second))
   },
 
   'anthropic:cache:pre-warm-rejected': async (serve) => {
