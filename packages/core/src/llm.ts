@@ -11,6 +11,7 @@ import type { UsageReports } from './accounts/usage/open-metering.ts'
 import type { Batch, CreateBatchOptions } from './batches/batch.ts'
 import type { BatchActions } from './batches/batch-actions.ts'
 import type { AppCalls, CallerLlm } from './calls/app-calls.ts'
+import type { ForwardedCall } from './calls/call.ts'
 import type { RouteClient } from './calls/client.ts'
 import type { ModelActions } from './calls/models/model-actions.ts'
 import type { Shutdown } from './calls/shutdown.ts'
@@ -143,7 +144,7 @@ export interface LlmInternals {
    *
    * @param caller a validated caller
    * @param request describes the request: the API and the route that received it, and its id. `disconnect` closes the
-   *   connection, if the client does not read its answer
+   *   connection, if the client does not read its answer. `forwarded` is set if another app forwards the request
    */
   clientOf(
     caller: Caller,
@@ -153,6 +154,7 @@ export interface LlmInternals {
       readonly requestId?: string
       readonly header?: (name: string) => string | undefined
       readonly disconnect?: (() => void) | undefined
+      readonly forwarded?: ForwardedCall | undefined
     },
   ): RouteClient
 }

@@ -97,7 +97,7 @@ function withSettings(
         'lifetime',
       ]),
     )
-    .option('--scopes <list>', 'inference, models, admin:read, admin (default: inference)', splitList)
+    .option('--scopes <list>', 'inference, models, admin:read, admin, fleet (default: inference)', splitList)
     .option('--models <list>', 'models that the key may use (default: all)', wrap(splitList))
     .option('--tier <name>', "one of the tiers in the server's configuration file", wrap(String))
     .option(

@@ -48,6 +48,18 @@ export interface BatchItemCall {
   readonly onCharge: (charge: DeferredCharge) => void
 }
 
+/** A call that another app with Modelmount forwards. That app has limited and charged it, so this one does neither. */
+export interface ForwardedCall {
+  /** Tenant of the call in the other app. */
+  readonly tenant: string
+  /** Share of the model's time that the tenant gets, relative to other tenants. Above 0. @default 1 */
+  readonly weight?: number | undefined
+  /** Whether the call pauses while the model has foreground calls. @default false */
+  readonly background?: boolean
+  /** Context size that the other app's caller asked for without the scope `models`, in tokens. @default none */
+  readonly requestedContextSize?: number | undefined
+}
+
 /** Fields that all engine requests share. */
 export interface ModelRequest {
   readonly model: string
@@ -94,6 +106,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly disconnect?: (() => void) | undefined
   /** Set for the calls of an item of a batch. */
   readonly batchItem?: BatchItemCall | undefined
+  /** Set for a call that another app forwards. */
+  readonly forwarded?: ForwardedCall | undefined
   /** Whether the call belongs to work that was admitted before: a request to a route, or `llm.chat()`. @default false */
   readonly isAdmitted?: boolean | undefined
 }
@@ -112,6 +126,7 @@ export class Call {
   readonly requestId: string | undefined
   readonly header: CallSettings['header']
   readonly batchItem: BatchItemCall | undefined
+  readonly forwarded: ForwardedCall | undefined
   readonly isBackground: boolean
   readonly answersPerPrompt: number
   readonly resolveModel: CallSettings['resolveModel']
@@ -205,7 +220,8 @@ export class Call {
     this.requestId = settings.requestId
     this.header = settings.header
     this.batchItem = settings.batchItem
-    this.isBackground = background || settings.batchItem !== undefined
+    this.forwarded = settings.forwarded
+    this.isBackground = background || this.forwarded?.background || settings.batchItem !== undefined
     this.signal = this.#controller.signal
     // Each answer of the call listens. Without this line, Node.js would warn of a leak.
     setMaxListeners(0, this.signal)
@@ -223,7 +239,7 @@ export class Call {
   }
 
   get tenant(): string {
-    return tenantOf(this.caller)
+    return this.forwarded?.tenant ?? tenantOf(this.caller)
   }
 
   /** Ends the call with an error, as if its client had left. */

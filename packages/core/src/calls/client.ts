@@ -16,7 +16,7 @@ import {
   resolveAllowed,
 } from '../models/model-resolver.ts'
 import type { ResponseStore, TenantResponses } from '../response-store/response-store.ts'
-import type { BatchItemCall, CallOptions, CallSettings, ModelRequest } from './call.ts'
+import type { BatchItemCall, CallOptions, CallSettings, ForwardedCall, ModelRequest } from './call.ts'
 import type { OnToolEnd } from './chat/tools.ts'
 import type { Generation } from './generation.ts'
 import type { GenerationGroup } from './group.ts'
@@ -137,6 +137,8 @@ export interface ClientScope {
   readonly disconnect?: (() => void) | undefined
   /** Set if the client runs an item of a batch. */
   readonly batchItem?: BatchItemCall | undefined
+  /** Set if another app forwards the request. Its scope must allow this. */
+  readonly forwarded?: ForwardedCall | undefined
 }
 
 export class CallerClient implements RouteClient {
@@ -162,11 +164,14 @@ export class CallerClient implements RouteClient {
   }
 
   get batches(): BatchActions {
-    return this.#parts.batchesFor(this.#scope.caller)
+    const { caller, forwarded } = this.#scope
+    // They run later, and would count for the key.
+    if (forwarded) throw invalidRequest('Batches and files cannot be forwarded.')
+    return this.#parts.batchesFor(caller)
   }
 
   get responses(): TenantResponses | undefined {
-    return this.#parts.responses?.forTenant(tenantOf(this.#scope.caller))
+    return this.#parts.responses?.forTenant(this.#scope.forwarded?.tenant ?? tenantOf(this.#scope.caller))
   }
 
   async generate(
@@ -371,6 +376,7 @@ export class CallerClient implements RouteClient {
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
     const { caller, dialect, route, requestId, header, disconnect, batchItem, isRequest } = this.#scope
+    const { forwarded } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
@@ -378,6 +384,7 @@ export class CallerClient implements RouteClient {
       ...{ route, requestId, header },
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
+      ...(forwarded && { forwarded }),
       ...(isRequest && { isAdmitted: true }),
       ...(background && { background }),
     }

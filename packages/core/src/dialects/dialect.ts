@@ -9,6 +9,7 @@ import type { Route } from '../http/route.ts'
 import { whenSent } from '../http/when-sent.ts'
 import { limitHeaders as defaultLimitHeaders, type HeaderMap } from '../limits/headers.ts'
 import { internals, type Llm } from '../llm.ts'
+import { readForwardedCall } from './forwarded-call.ts'
 import { requestIdOf } from './request-id.ts'
 
 export { AuthenticateError }
@@ -148,16 +149,18 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
           corsHeaders = checkOrigin(request, access)
           leave = shutdown.admit(request)
           const caller = await access.authorize(request, scope)
+          const forwarded = readForwardedCall(request, (needed) => access.expectScope(caller, needed))
           const own = clientOf(caller, {
             dialect: name,
             route: path,
             requestId,
             header: request.header,
             disconnect: request.disconnect,
+            forwarded,
           })
           client = own
           return respond(
-            await bodies.run(request, tenantOf(caller), (request) =>
+            await bodies.run(request, forwarded?.tenant ?? tenantOf(caller), (request) =>
               handler({ request, llm: own, caller, onError }, llm),
             ),
           )

@@ -131,6 +131,7 @@ const scopeTexts = [
   ['models', 'models', 'Pull, create, delete and unload models.'],
   ['admin:read', 'admin:read', 'See everything in the console, and read the metrics.'],
   ['admin', 'admin', 'Also manage keys and limits.'],
+  ['fleet', 'fleet', 'Forward calls of another app, which are neither limited nor charged here.'],
 ] as const satisfies readonly (readonly [Scope, string, string])[]
 
 const ScopeFields = ({

@@ -37,7 +37,8 @@ export interface AccessOptions {
   /**
    * Default scopes, for callers whose own `scopes` are undefined. `inference` allows using models. `models`
    * allows adding, deleting and unloading models, and choosing their context size and keep-alive. `admin:read` allows
-   * reading everything in the admin API, and the metrics. `admin` also allows managing keys.
+   * reading everything in the admin API, and the metrics. `admin` also allows managing keys. `fleet` allows forwarding
+   * calls that another app has limited and charged.
    *
    * @default ['inference']
    */

@@ -5,11 +5,12 @@ import type { SpendingLimit } from '../spending-limit.ts'
 /**
  * `inference` allows using models. `models` allows adding, deleting and unloading them, and choosing their
  * context size and keep-alive. `admin:read` allows reading everything in the admin API but the results of batches, and
- * the metrics. `admin` also allows these, and managing keys.
+ * the metrics. `admin` also allows these, and managing keys. `fleet` is for another app with Modelmount, whose calls name
+ * their tenant: that app has limited and charged them.
  */
 export type Scope = (typeof allScopes)[number]
 
-export const allScopes = ['inference', 'models', 'admin:read', 'admin'] as const
+export const allScopes = ['inference', 'models', 'admin:read', 'admin', 'fleet'] as const
 
 /** Whether these scopes include another one. `admin` includes `admin:read`. */
 export const includesScope = (scopes: readonly Scope[], scope: Scope): boolean =>

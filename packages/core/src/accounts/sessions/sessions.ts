@@ -24,8 +24,8 @@ export interface SessionKey {
   readonly secret: string
 }
 
-/** A session of the person who operates the app. */
-const operator: Caller = { id: 'console', scopes: allScopes }
+/** A session of the person who operates the app, who forwards no calls of another app. */
+const operator: Caller = { id: 'console', scopes: allScopes.filter((scope) => scope !== 'fleet') }
 
 interface SessionStore {
   /** @param key undefined for the session of an operator */

@@ -15,9 +15,14 @@ export interface AuthoriseOptions extends Pick<Access, 'scopesOf'> {
 export const createAuthoriseStep = ({ scopesOf, hasLedger }: AuthoriseOptions): CallStep => ({
   name: 'authorise',
   before(call) {
-    const { caller } = call
+    const { caller, forwarded } = call
     // The host app itself may do everything.
     if (!caller) return
+    // The other app has checked what its caller may do.
+    if (forwarded) {
+      call.requestedContextSize = forwarded.requestedContextSize
+      return
+    }
     if (caller.spendingLimit && !hasLedger) throw spendingNeedsDatabase()
     if (!scopesOf(caller).includes('models')) restrictLoading(call)
   },

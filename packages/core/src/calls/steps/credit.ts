@@ -21,7 +21,7 @@ export class CreditStep implements CallStep {
    * while running calls have reserved the rest.
    */
   async before(call: Call): Promise<void> {
-    if (!usesTokens(call)) return
+    if (!usesTokens(call) || call.forwarded) return
     const ledgerCall = toLedgerCall(call)
     const unreserved = this.#ledger.openPostpaid(ledgerCall)
     const postpaid = Promise.resolve(unreserved)

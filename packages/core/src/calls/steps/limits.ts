@@ -70,6 +70,10 @@ export class LimitsStep implements CallStep {
 
   /** Rejects with an `LlmError` `rate_limit` if a limit does not admit the call. */
   async before(call: Call): Promise<void> {
+    if (call.forwarded) {
+      call.weight = call.forwarded.weight ?? 1
+      return
+    }
     if (call.caller) call.weight = this.#options.subjects.weightOf(call.caller)
     if (call.batchItem) return
     const subjects = this.#subjectsOf(call)

@@ -12,8 +12,8 @@ import type { CallStep } from '../step.ts'
 export const createOutputLimitStep = (subjects: CallerSubjects): CallStep => ({
   name: 'output-limit',
   before(call) {
-    const { kind, caller, originalRequests } = call
-    const limit = caller && kind === 'generate' ? subjects.maxOutputTokensOf(caller) : undefined
+    const { kind, caller, forwarded, originalRequests } = call
+    const limit = caller && !forwarded && kind === 'generate' ? subjects.maxOutputTokensOf(caller) : undefined
     if (limit === undefined) return
     const prompts = originalRequests.length
     const share = Math.floor(limit / prompts)
