@@ -38,6 +38,13 @@ export interface UpstreamOptions {
    * @default 8
    */
   readonly backgroundBelow?: number
+  /**
+   * Whether the server is another app with Modelmount that trusts this one. Calls then name their tenant, and the server
+   * neither limits nor charges them. The key of this app needs the scopes `inference` and `fleet`.
+   *
+   * @default false
+   */
+  readonly forwardTenants?: boolean
   /** Time limit for a connection, in ms. @default 10,000 */
   readonly connectTimeoutMs?: number
   /** How long a call waits for the server's response to begin, in ms, such as in the server's queue. @default 300,000 */
@@ -68,6 +75,7 @@ export interface ResolvedUpstreamOptions {
   /** Undefined if the server says which models it has. */
   readonly models: Readonly<Record<string, UpstreamModelOptions>> | undefined
   readonly backgroundBelow: number
+  readonly forwardTenants: boolean
   readonly connectTimeoutMs: number
   readonly responseTimeoutMs: number
   readonly stallTimeoutMs: number
@@ -85,7 +93,7 @@ export const capabilities = [
   'audio',
 ] as const satisfies readonly Capability[]
 const names = [
-  ...['url', 'api', 'server', 'apiKey', 'headers', 'models', 'backgroundBelow'],
+  ...['url', 'api', 'server', 'apiKey', 'headers', 'models', 'backgroundBelow', 'forwardTenants'],
   ...['connectTimeoutMs', 'responseTimeoutMs', 'stallTimeoutMs'],
 ]
 const maxTimeoutMs = 3_600_000
@@ -94,7 +102,7 @@ const maxTimeoutMs = 3_600_000
 export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstreamOptions {
   checkObject('', options)
   checkKeys('', options, names)
-  const { url, api = 'openai', server, apiKey, headers = {}, models } = options
+  const { url, api = 'openai', server, apiKey, headers = {}, models, forwardTenants = false } = options
   if (!apiNames.includes(api))
     throw new TypeError(`Expected \`api\` to be one of ${apiNames.join(', ')}, got ${describeValue(api)}`)
   if (server !== undefined && (api !== 'openai' || !servers.includes(server)))
@@ -103,6 +111,10 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
     throw new TypeError(
       `Expected \`apiKey\` to be a string or a function, got a value of type ${typeof apiKey}`,
     )
+  if (typeof forwardTenants !== 'boolean')
+    throw new TypeError(
+      `Expected \`forwardTenants\` to be true or false, got ${describeValue(forwardTenants)}`,
+    )
   checkHeaders(headers)
   const baseUrl = toBaseUrl(url)
   const timeout = (
@@ -110,7 +122,7 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
     byDefault: number,
   ): number => checkInteger(name, options[name], 1, maxTimeoutMs) ?? byDefault
   return {
-    ...{ baseUrl, identity: baseUrl.href, api, server, headers, models: toModels(models) },
+    ...{ baseUrl, identity: baseUrl.href, api, server, headers, models: toModels(models), forwardTenants },
     apiKey: async () => (typeof apiKey === 'function' ? apiKey() : apiKey),
     backgroundBelow: checkInteger('backgroundBelow', options.backgroundBelow, 1, 100_000) ?? 8,
     connectTimeoutMs: timeout('connectTimeoutMs', 10_000),

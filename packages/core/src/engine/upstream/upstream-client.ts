@@ -38,15 +38,17 @@ export class UpstreamClient {
   constructor(
     options: ResolvedUpstreamOptions,
     headersFor: (apiKey: string | undefined) => Readonly<Record<string, string>>,
+    pool = createPool(options),
   ) {
     this.#options = options
     this.#headersFor = headersFor
-    this.#pool = new Pool(options.baseUrl.origin, {
-      connect: { timeout: options.connectTimeoutMs },
-      headersTimeout: options.responseTimeoutMs,
-      bodyTimeout: options.stallTimeoutMs,
-      maxHeaderSize: maxHeaderBytes,
-    })
+    this.#pool = pool
+  }
+
+  /** Returns a client with further headers and the same connections. */
+  withHeaders(headers: Readonly<Record<string, string>>): UpstreamClient {
+    const headersFor = (apiKey: string | undefined) => ({ ...this.#headersFor(apiKey), ...headers })
+    return new UpstreamClient(this.#options, headersFor, this.#pool)
   }
 
   /** Sends a request and reads the JSON of the response. Throws the errors of `Engine`, or an `AbortError`. */
@@ -163,6 +165,14 @@ export class UpstreamClient {
     }
   }
 }
+
+const createPool = (options: ResolvedUpstreamOptions): Pool =>
+  new Pool(options.baseUrl.origin, {
+    connect: { timeout: options.connectTimeoutMs },
+    headersTimeout: options.responseTimeoutMs,
+    bodyTimeout: options.stallTimeoutMs,
+    maxHeaderSize: maxHeaderBytes,
+  })
 
 /** Reads the beginning of an error. Never rejects. */
 async function readStart(body: Dispatcher.ResponseData['body']): Promise<string> {

@@ -11,6 +11,7 @@ import { boundImageTokens, estimatePromptTokens, measureTextBytes } from '../req
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { toEvents } from './answer-events.ts'
 import { BackgroundTurns } from './background-turns.ts'
+import { toForwardedHeaders } from './forwarded-headers.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
 import type { UpstreamApi } from './upstream-api.ts'
 import { UpstreamClient } from './upstream-client.ts'
@@ -26,6 +27,7 @@ export class UpstreamEngine implements Engine {
   readonly #models: UpstreamModels
   readonly #turns: BackgroundTurns
   readonly #fingerprint: string
+  readonly #forwardsTenants: boolean
   /** Names of the models that calls have used. */
   readonly #used = new Set<string>()
 
@@ -34,13 +36,14 @@ export class UpstreamEngine implements Engine {
     this.#client = new UpstreamClient(options, (apiKey) => api.headers(apiKey))
     this.#models = new UpstreamModels(options, (signal) => api.listModels(this.#client, signal))
     this.#turns = new BackgroundTurns(options.backgroundBelow)
+    this.#forwardsTenants = options.forwardTenants
     const hash = createHash('sha256').update(options.identity).digest('hex')
     this.#fingerprint = `fp_${hash.slice(0, 10)}`
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
     return this.#turns.stream(call, () =>
-      toEvents(this.#api.generate(this.#toOwn(request, call), this.#client, call), {
+      toEvents(this.#api.generate(this.#toOwn(request, call), this.#clientFor(call), call), {
         ...{ request, call, fingerprint: this.#fingerprint },
         estimatedInputTokens: estimatePromptTokens(request),
       }),
@@ -50,7 +53,7 @@ export class UpstreamEngine implements Engine {
   /** Without a tokenizer, this is an estimate. */
   async countTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
     const own = this.#toOwn(request, call)
-    const count = await this.#api.countTokens?.(own, this.#client, call)
+    const count = await this.#api.countTokens?.(own, this.#clientFor(call), call)
     if (count === undefined) await this.#models.expect(own.model)
     return count ?? estimatePromptTokens(request)
   }
@@ -71,29 +74,29 @@ export class UpstreamEngine implements Engine {
     const { embed } = this.#api
     if (!embed) throw unsupportedByUpstream('embeddings', 'model')
     const own = this.#toOwn(request, call)
-    return this.#turns.run(call, () => embed.call(this.#api, own, this.#client, call))
+    return this.#turns.run(call, () => embed.call(this.#api, own, this.#clientFor(call), call))
   }
 
   async rerank(request: RerankRequest, call: EngineCall): Promise<Ranking> {
     const { rerank } = this.#api
     if (!rerank) throw unsupportedByUpstream('reranking', 'model')
     const own = this.#toOwn(request, call)
-    return this.#turns.run(call, () => rerank.call(this.#api, own, this.#client, call))
+    return this.#turns.run(call, () => rerank.call(this.#api, own, this.#clientFor(call), call))
   }
 
   async render(request: GenerateRequest, call: EngineCall): Promise<string> {
     if (!this.#api.render) throw unsupportedByUpstream('rendering of prompts', 'model')
-    return this.#api.render(this.#toOwn(request, call), this.#client, call)
+    return this.#api.render(this.#toOwn(request, call), this.#clientFor(call), call)
   }
 
   async tokenize(request: TokenizeRequest, call: EngineCall): Promise<readonly number[]> {
     if (!this.#api.tokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.tokenize(this.#toOwn(request, call), this.#client, call)
+    return this.#api.tokenize(this.#toOwn(request, call), this.#clientFor(call), call)
   }
 
   async detokenize(request: DetokenizeRequest, call: EngineCall): Promise<string> {
     if (!this.#api.detokenize) throw unsupportedByUpstream('a tokenizer', 'model')
-    return this.#api.detokenize(this.#toOwn(request, call), this.#client, call)
+    return this.#api.detokenize(this.#toOwn(request, call), this.#clientFor(call), call)
   }
 
   /** The server decides when it loads a model. */
@@ -142,6 +145,10 @@ export class UpstreamEngine implements Engine {
   close(): Promise<void> {
     this.#turns.close()
     return this.#client.close()
+  }
+
+  #clientFor(call: EngineCall): UpstreamClient {
+    return this.#forwardsTenants ? this.#client.withHeaders(toForwardedHeaders(call)) : this.#client
   }
 
   /**
