@@ -15,9 +15,9 @@ export const toQuestion = (file, firstWord) => ({
 })
 
 /** Requests exactly this number of tokens. Throws `Spoilt` if the answer has fewer. */
-export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken = () => {} }) {
+export async function ask({ url, model, bias, headers }, { prompt, tokens, seed, onToken = () => {} }) {
   const startedAt = performance.now()
-  const response = await post(`${url}/v1/chat/completions`, {
+  const body = {
     model,
     messages: [{ role: 'user', content: prompt }],
     max_tokens: tokens,
@@ -27,7 +27,8 @@ export async function ask({ url, model, bias }, { prompt, tokens, seed, onToken 
     logit_bias: bias,
     // null leaves reasoning to the template. Without the field, llama-server would pass its own value.
     chat_template_kwargs: { enable_thinking: null },
-  })
+  }
+  const response = await post(`${url}/v1/chat/completions`, body, headers)
   const times = []
   let usage
   let reason
@@ -65,9 +66,13 @@ export async function fingerprintOf(side) {
   return fingerprint
 }
 
-async function post(url, body) {
+async function post(url, body, headers) {
   // A new connection per call: some servers close connections that they announce as kept alive.
-  const sent = request(url, { method: 'POST', agent: false, headers: { 'content-type': 'application/json' } })
+  const sent = request(url, {
+    method: 'POST',
+    agent: false,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
   sent.end(JSON.stringify(body))
   const [response] = await once(sent, 'response')
   response.setEncoding('utf8')

@@ -1,0 +1,137 @@
+// Compares what Modelmount, LiteLLM's proxy and a bare Node pipe add in front of the same llama-server.
+import { parseArgs } from 'node:util'
+import { modelPath } from '@modelmount/tiny-model'
+import { ask, prompt, toQuestion } from './support/ask.mjs'
+import { startLiteLlm, startOurs, startPipe, startUpstream } from './support/gateways.mjs'
+import { IdleGuard } from './support/idle-guard.mjs'
+import { describeMachine, median, print, printTable, quartiles } from './support/measure.mjs'
+import { cpuSeconds, trees } from './support/processes.mjs'
+import { takeRounds } from './support/rounds.mjs'
+
+const { values: options } = parseArgs({
+  options: {
+    /** Executable of llama.cpp's server. */
+    'llama-server': { type: 'string' },
+    /** Executable of LiteLLM's proxy. Without it, LiteLLM is left out. */
+    litellm: { type: 'string' },
+    /** A GGUF file. @default the built-in model */
+    model: { type: 'string', default: modelPath },
+    rounds: { type: 'string', default: '12' },
+    /** Id of the first of the 32 tokens that answers consist of. */
+    words: { type: 'string', default: '300' },
+  },
+})
+if (!options['llama-server']) throw new Error('Missing option: --llama-server, the executable.')
+
+const parallel = 64
+const { bias } = toQuestion(options.model, Number(options.words))
+const servers = []
+const started = async (server) => {
+  servers.push(await server)
+  return servers.at(-1)
+}
+
+/** Three streams, one after the other, with the CPU time of the process in front of llama-server. */
+async function stream(side) {
+  const before = cpu(side)
+  const first = []
+  const tokens = 300
+  for (let index = 0; index < 3; index++) first.push((await ask(side, { prompt: prompt(20), tokens })).first)
+  return { first: median(first), cpu: ((cpu(side) - before) * 1e6) / (3 * tokens) }
+}
+
+/** Whole answers, one after the other. */
+async function unary(side) {
+  const count = 20
+  const before = cpu(side)
+  const startedAt = performance.now()
+  for (let index = 0; index < count; index++) await askWhole(side)
+  return { ms: (performance.now() - startedAt) / count, cpu: ((cpu(side) - before) * 1e3) / count }
+}
+
+async function askWhole({ url, model, headers }) {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({
+      ...{ model, max_tokens: 8, logit_bias: bias },
+      messages: [{ role: 'user', content: prompt(20) }],
+    }),
+  })
+  const body = await response.json()
+  if (body.usage?.completion_tokens !== 8) throw new Error(`${url} answered ${JSON.stringify(body)}`)
+}
+
+/** As many streams at once as llama-server has slots. */
+async function throughput(side) {
+  const tokens = 150
+  const startedAt = performance.now()
+  await Promise.all(Array.from({ length: parallel }, () => ask(side, { prompt: prompt(20), tokens })))
+  return { rate: (parallel * tokens) / ((performance.now() - startedAt) / 1_000) }
+}
+
+const cpu = ({ id }) => (id ? cpuSeconds(trees([id])) : 0)
+
+const measures = { stream: { run: stream }, unary: { run: unary }, throughput: { run: throughput } }
+
+try {
+  const upstream = await started(startUpstream(options['llama-server'], options.model, parallel))
+  const pipe = await started(startPipe(upstream))
+  const ours = await started(startOurs(upstream))
+  const litellm = options.litellm && (await started(startLiteLlm(options.litellm, upstream)))
+  const sides = Object.fromEntries(
+    Object.entries({
+      'llama-server': { ...upstream, id: undefined },
+      'bare Node pipe': pipe,
+      ours,
+      'ours, again (control)': ours,
+      ...(litellm && { LiteLLM: litellm }),
+    }).map(([name, server]) => {
+      const side = { ...server, bias }
+      return [name, { ...side, warmUp: () => ask(side, { prompt: prompt(8), tokens: 8 }) }]
+    }),
+  )
+  await describeMachine()
+  for (const side of Object.values(sides)) await stream(side)
+  const guard = new IdleGuard(servers.map(({ id }) => id))
+  report(await takeRounds(Number(options.rounds), measures, sides, guard), Object.keys(sides))
+} finally {
+  for (const server of servers.reverse()) await server.stop()
+}
+
+function report(samples, names) {
+  const of = (measure, name, number) => samples[measure].map((round) => round[name][number])
+  const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
+  /** Differences to llama-server itself in the same round. */
+  const added = (measure, name, number) =>
+    of(measure, name, number).map((value, round) => value - samples[measure][round]['llama-server'][number])
+  const ratio = (name) => samples.throughput.map((round) => round[name].rate / round['llama-server'].rate)
+  printTable(
+    [
+      ...['', 'first token adds, ms', 'quartiles', 'CPU per streamed token, µs', 'whole answer adds, ms'],
+      ...['CPU per whole answer, ms', `tokens/s of ${parallel} streams`, 'of llama-server', 'quartiles'],
+    ],
+    names.map((name) => [
+      name,
+      ...(name === 'llama-server'
+        ? ['–', '–', '–', '–', '–']
+        : [
+            median(added('stream', name, 'first')).toFixed(2),
+            range(added('stream', name, 'first')),
+            mean(of('stream', name, 'cpu')).toFixed(0),
+            median(added('unary', name, 'ms')).toFixed(2),
+            mean(of('unary', name, 'cpu')).toFixed(2),
+          ]),
+      median(of('throughput', name, 'rate')).toFixed(0),
+      median(ratio(name)).toFixed(3),
+      range(ratio(name)),
+    ]),
+  )
+  const others = Object.values(samples).flatMap((rounds) => rounds.map((round) => round.others))
+  print(`Other processes used at most ${Math.max(...others).toFixed(2)} of a core during a sample.`)
+}
+
+function range(values) {
+  const [low, high] = quartiles(values)
+  return `${low.toFixed(2)} – ${high.toFixed(2)}`
+}
