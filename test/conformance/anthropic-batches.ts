@@ -339,6 +339,8 @@ export const batches = {
 
     await expectAnthropicError(deleted, 400)
     await expectAnthropicError(results, 400)
+    // Before its item runs, a canceled batch ends at once.
+    await expect.poll(() => engine.requests.length).toBe(1)
     await fetch(batchUrl(url, id, '/cancel'), { method: 'POST' })
     await expectAnthropicError(await fetch(batchUrl(url, id), { method: 'DELETE', headers: version }), 400)
     open()
