@@ -48,10 +48,6 @@ export const intendedDifferences: readonly IntendedDifference[] = [
     ids: ['1032-ms-length', '1051-ms-think', '1052-ms-think-stream'],
   },
   {
-    reason: 'Images are checked when the model is known, so an unknown model is reported first.',
-    ids: ['264-type-generate-images-12', '265-type-generate-images-13'],
-  },
-  {
     reason: 'This server has no web search.',
     ids: ['1056-ms-websearch'],
   },

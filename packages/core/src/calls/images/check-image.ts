@@ -1,4 +1,6 @@
 /** Checks images in Base64. */
+
+import { isBase64 } from '../../engine/is-base64.ts'
 import type { ImagePart } from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'
 import { LlmError } from '../../errors.ts'
@@ -52,12 +54,6 @@ function detectMediaType(bytes: Buffer): MediaType | undefined {
 const normalizeMediaType = (mediaType: string): string => {
   const lower = mediaType.trim().toLowerCase()
   return lower === 'image/jpg' ? 'image/jpeg' : lower
-}
-
-/** Searches for a wrong character, because a pattern for the whole text needs too much stack for megabytes. */
-function isBase64(data: string): boolean {
-  const end = data.search(/[^A-Za-z0-9+/]/)
-  return data.length % 4 === 0 && (end === -1 || /^={1,2}$/.test(data.slice(end, end + 3)))
 }
 
 const isDataUrl = (url: string): boolean => /^data:/i.test(url)

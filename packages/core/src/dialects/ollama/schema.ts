@@ -4,6 +4,7 @@
  * Shape: Ollama API reference. The schemas are named after the sections of the reference.
  */
 import { z } from 'zod'
+import { isBase64 } from '../../engine/is-base64.ts'
 import { areTokens, limits } from '../../engine/request-limits.ts'
 import { integer, ModelParameters } from '../../models/modelfile/parameters.ts'
 import { isRecord } from '../../util/is-record.ts'
@@ -85,8 +86,13 @@ const commonFields = {
   ...progressFields,
 }
 
-/** In Base64. They are checked when the model of the call is known. */
-const Images = optional(list(z.string(), { max: limits.images }))
+/** Their format and size are checked when the model of the call is known. */
+const Images = optional(
+  list(z.string(), { max: limits.images }).refine(
+    (images) => images.every(isBase64),
+    'Invalid image: expected the bytes of the image in Base64.',
+  ),
+)
 
 export const OllamaGenerateRequest = body({
   ...commonFields,
