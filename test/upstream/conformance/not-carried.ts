@@ -36,3 +36,12 @@ export function reasonsByRow(notCarried: NotCarried): Readonly<Record<string, st
   if (Object.keys(byRow).length < rows.length) throw new Error('A row has two reasons.')
   return byRow
 }
+
+/** Returns the rows of both lists. */
+export const extend = (common: NotCarried, own: NotCarried): NotCarried =>
+  Object.fromEntries(
+    (Object.keys(reasons) as Reason[]).map((reason) => [
+      reason,
+      [...(common[reason] ?? []), ...(own[reason] ?? [])],
+    ]),
+  )

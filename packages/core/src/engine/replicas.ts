@@ -39,6 +39,6 @@ export interface ReplicaEvent {
   /** As in `ReplicaStatus`. */
   readonly engine?: string
   readonly url: string
-  /** Of `eject`: why. */
+  /** Why the replica was ejected. Only events of the type `eject` have it. */
   readonly failure?: ReplicaFailure | undefined
 }

@@ -132,7 +132,7 @@ export function toParts(
   for (const [at, part] of content.entries()) {
     const last = parts.at(-1)
     if (part.type === 'image') {
-      // A text that replaces the image is a line of its own.
+      // The text that replaces an image stands on a separate line.
       const before = last?.type === 'text' ? '\n' : ''
       const after = at < content.length - 1 ? '\n' : ''
       parts.push({

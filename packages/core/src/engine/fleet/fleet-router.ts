@@ -15,7 +15,7 @@ import type { CallLease, Replica } from './replica.ts'
 const maxOutputTokens = 1_024
 const defaultOutputTokens = 256
 
-/** What the choice depends on. */
+/** A call for which a replica is chosen. */
 export interface RoutedCall {
   readonly model: string
   readonly alias: string | undefined

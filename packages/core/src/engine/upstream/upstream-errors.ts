@@ -103,7 +103,7 @@ export function toConnectionError(cause: unknown): LlmError {
   )
 }
 
-/** It has no cause, because errors of parsers quote what they parse. */
+/** The error has no `cause`, because errors of parsers quote what they parse. */
 export const invalidResponse = (problem: string): LlmError =>
   new LlmError('upstream', `The upstream server sent an invalid response: ${problem}.`, {
     upstreamFailure: 'invalid',

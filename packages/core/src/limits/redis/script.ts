@@ -34,7 +34,7 @@ end
 local function digits(number) return string.format('%.0f', number) end
 `
 
-/** What the script does, as JSON in its only argument. */
+/** One operation of the limiter. The script gets it as JSON, in its only argument. */
 export interface ScriptRequest {
   /** The time of a test's clock, in ms. @default the clock of the server */
   readonly now?: number | undefined
