@@ -1,7 +1,7 @@
 /** Checks the option `aliases`. */
 import type { Aliases, WeightedModel } from '../models/model-aliases.ts'
 import { isPattern, matchKeyOf } from '../models/name-pattern.ts'
-import { checkKeys, checkObject, describeValue } from './check.ts'
+import { checkKeys, checkNumber, checkObject, describeValue } from './check.ts'
 
 /** Throws a `TypeError` that names the wrong alias. */
 export function checkAliases(aliases: Aliases): void {
@@ -37,10 +37,7 @@ function modelsOf(alias: string, target: unknown): readonly string[] {
     checkObject(item, one)
     checkKeys(`${item}.`, one as object, ['model', 'weight'])
     const { model, weight } = one as Partial<WeightedModel>
-    if (typeof weight !== 'number' || !(weight >= 0 && weight <= maxWeight))
-      throw new TypeError(
-        `Expected \`${item}.weight\` to be a number from 0 to ${maxWeight}, got ${describeValue(weight)}`,
-      )
+    checkNumber(`${item}.weight`, weight, 0, maxWeight)
     return expectModelName(`${item}.model`, model)
   })
   if (isWeighted && !target.some(({ weight }: WeightedModel) => weight > 0))

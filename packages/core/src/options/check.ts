@@ -52,6 +52,13 @@ export function checkInteger<T>(option: string, value: T, min: number, max: numb
   )
 }
 
+export function checkNumber(option: string, value: unknown, min: number, max: number): void {
+  if (!(typeof value === 'number' && value >= min && value <= max))
+    throw new TypeError(
+      `Expected \`${option}\` to be a number from ${min} to ${max}, got ${describeValue(value)}`,
+    )
+}
+
 /** Runs a parser, and adds the name of the option to its error. */
 export function parseOption<Value>(option: string, parse: () => Value): Value {
   try {

@@ -1,5 +1,4 @@
 /** Checks images in Base64. */
-
 import { isBase64 } from '../../engine/is-base64.ts'
 import type { ImagePart } from '../../engine/request.ts'
 import { limits } from '../../engine/request-limits.ts'

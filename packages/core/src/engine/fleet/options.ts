@@ -1,5 +1,5 @@
 /** Options of a fleet, and their checks. */
-import { checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
+import { checkInteger, checkKeys, checkNumber, checkObject, describeValue } from '../../options/check.ts'
 import {
   type ResolvedUpstreamOptions,
   resolveUpstreamOptions,
@@ -131,11 +131,4 @@ function toProbe(
     intervalMs: checkInteger('health.intervalMs', health.intervalMs, 10, hourMs) ?? 5_000,
     timeoutMs: checkInteger('health.timeoutMs', health.timeoutMs, 10, hourMs) ?? 5_000,
   }
-}
-
-function checkNumber(option: string, value: unknown, min: number, max: number): void {
-  if (!(typeof value === 'number' && value >= min && value <= max))
-    throw new TypeError(
-      `Expected \`${option}\` to be a number from ${min} to ${max}, got ${describeValue(value)}`,
-    )
 }

@@ -1,6 +1,6 @@
 /** Options of an upstream engine, and their checks. */
 import type { Capability } from '../../models/gguf/model-details.ts'
-import { checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
+import { checkBoolean, checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
 
 export interface UpstreamOptions {
   /**
@@ -111,10 +111,7 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
     throw new TypeError(
       `Expected \`apiKey\` to be a string or a function, got a value of type ${typeof apiKey}`,
     )
-  if (typeof forwardTenants !== 'boolean')
-    throw new TypeError(
-      `Expected \`forwardTenants\` to be true or false, got ${describeValue(forwardTenants)}`,
-    )
+  checkBoolean('forwardTenants', forwardTenants)
   checkHeaders(headers)
   const baseUrl = toBaseUrl(url)
   const timeout = (
