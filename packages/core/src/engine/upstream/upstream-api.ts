@@ -57,7 +57,11 @@ export interface ReportedUsage {
 
 export type AnswerPiece =
   /** What is known at the beginning. Only the first piece may be a `start`. */
-  | { readonly type: 'start'; readonly usage?: ReportedUsage; readonly fingerprint?: string | undefined }
+  | {
+      readonly type: 'start'
+      readonly usage?: ReportedUsage | undefined
+      readonly fingerprint?: string | undefined
+    }
   /** How far the prompt is evaluated. Comes before the first text. */
   | ({ readonly type: 'progress' } & PromptProgress)
   | {

@@ -47,13 +47,15 @@ class ChunkReader {
     const chunk = parseRecord(data)
     if (chunk.error) throw toInBandError(chunk.error, this.#model)
     const pieces: AnswerPiece[] = []
+    const usage = toUsage(chunk.usage)
     if (!this.#hasStarted) {
       this.#hasStarted = true
-      pieces.push({ type: 'start', fingerprint: toText(chunk.system_fingerprint) || undefined })
+      const fingerprint = toText(chunk.system_fingerprint) || undefined
+      // A call that does not reach its end counts what the first chunk says. Some servers say 0 until the end.
+      pieces.push({ type: 'start', fingerprint, usage: usage?.inputTokens ? usage : undefined })
     }
     const progress = isRecord(chunk.prompt_progress) && toProgress(chunk.prompt_progress)
     if (progress) pieces.push(progress)
-    const usage = toUsage(chunk.usage)
     const tokens = this.#countTokens(usage)
     const [choice] = Array.isArray(chunk.choices) ? (chunk.choices as readonly unknown[]) : []
     if (isRecord(choice)) pieces.push(...this.#readChoice(choice, tokens))
