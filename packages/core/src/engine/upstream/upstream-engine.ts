@@ -8,6 +8,7 @@ import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { boundImageTokens, estimatePromptTokens, measureTextBytes } from '../request-input.ts'
+import { unlimitedTokens } from '../request-limits.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import { toEvents } from './answer-events.ts'
 import { BackgroundTurns } from './background-turns.ts'
@@ -42,12 +43,13 @@ export class UpstreamEngine implements Engine {
   }
 
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
-    return this.#turns.stream(call, () =>
-      toEvents(this.#api.generate(this.#toOwn(request, call), this.#clientFor(call), call), {
+    return this.#turns.stream(call, () => {
+      const own = this.#withinContext(this.#toOwn(request, call))
+      return toEvents(this.#api.generate(own, this.#clientFor(call), call), {
         ...{ request, call, fingerprint: this.#fingerprint },
         estimatedInputTokens: estimatePromptTokens(request),
-      }),
-    )
+      })
+    })
   }
 
   /** Without a tokenizer, this is an estimate. */
@@ -145,6 +147,17 @@ export class UpstreamEngine implements Engine {
   close(): Promise<void> {
     this.#turns.close()
     return this.#client.close()
+  }
+
+  /** Lowers a limit of tokens that no answer can reach, since vLLM rejects it. Many clients send a limit of another model. */
+  #withinContext(request: GenerateRequest): GenerateRequest {
+    const { model, maxTokens, defaultMaxTokens, load } = request
+    const known = this.#models.contextSizeOf(model)
+    // Ollama may load the model with the larger context that the request asks for.
+    const contextSize = Math.max(known, load?.contextSize ?? 0)
+    const limit = maxTokens ?? defaultMaxTokens ?? 0
+    if (known === 0 || limit <= contextSize || limit === unlimitedTokens) return request
+    return { ...request, maxTokens: contextSize }
   }
 
   #clientFor(call: EngineCall): UpstreamClient {

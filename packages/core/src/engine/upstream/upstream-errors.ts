@@ -28,9 +28,9 @@ export function toRefusal(response: RefusedResponse, model: string): LlmError {
       { setup: true, upstreamFailure: 'refused' },
       { cause },
     )
-  if (status === 404) return withCause(modelNotFound(model), cause)
-  if (status === 501)
+  if (status === 501 || (status === 404 && missingRoute.test(text)))
     return new LlmError('invalid_request', 'The upstream server does not support this.', {}, { cause })
+  if (status === 404) return withCause(modelNotFound(model), cause)
   if (status === 413)
     return new LlmError('too_large', 'The request is too large for the upstream server.', {}, { cause })
   if (status === 429 || status === 503 || status === 529) {
@@ -136,6 +136,9 @@ const overflowPatterns: readonly {
 ]
 const overflowMarks =
   /context_length_exceeded|exceed_context_size|maximum context length|prompt is too long|longer than the context/
+
+/** vLLM and SGLang, which use FastAPI, have only the routes that suit their model. */
+const missingRoute = /^\s*\{\s*"detail"\s*:\s*"Not Found"\s*\}\s*$/
 
 function findContextOverflow(text: string): LlmError | undefined {
   for (const { pattern, context, prompt } of overflowPatterns) {
