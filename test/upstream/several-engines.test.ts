@@ -90,6 +90,17 @@ test('a model that the other app does not have is not found, and a server that i
   expect(await llm.checkHealth()).toMatchObject({ status: 'ok' })
 })
 
+test('the health of a model is that of its server, and not that of the app', async () => {
+  const { status, checks } = await llm.checkHealth({ models: ['gpu/tiny', 'away/tiny'] })
+
+  expect(status).toBe('unavailable')
+  expect(checks).toMatchObject({
+    ...{ app: { status: 'ok' }, engine: { status: 'ok' }, models: { status: 'ok' } },
+    'model gpu/tiny': { status: 'ok' },
+    'model away/tiny': { status: 'unavailable', reason: 'The upstream server cannot be reached.' },
+  })
+})
+
 test('the other app answers in place of a server that is away, and the call counts once', async () => {
   const caller = { id: 'bob', limits: { requestsPerMinute: 5 } } as const
   const direct = await replica.chat('Hi', greedy)

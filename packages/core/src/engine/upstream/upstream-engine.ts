@@ -1,10 +1,11 @@
 /** An engine whose models run on another server. */
 import { createHash } from 'node:crypto'
-import { invalidRequest, modelNotFound } from '../../errors.ts'
+import { invalidRequest, LlmError, modelNotFound } from '../../errors.ts'
 import type { ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Model } from '../../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
+import type { EngineHealth } from '../engine-health.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
 import { boundImageTokens, estimatePromptTokens, measureTextBytes } from '../request-input.ts'
@@ -31,6 +32,12 @@ export class UpstreamEngine implements Engine {
   readonly #forwardsTenants: boolean
   /** Names of the models that calls have used. */
   readonly #used = new Set<string>()
+  /** A server that is away is a problem of its models, and not of the app. */
+  readonly health: EngineHealth = {
+    problem: async () => undefined,
+    problemOf: async () => undefined,
+    probe: (_model, signal) => this.#expectAnswer(signal),
+  }
 
   constructor(options: ResolvedUpstreamOptions, api: UpstreamApi) {
     this.#api = api
@@ -136,6 +143,16 @@ export class UpstreamEngine implements Engine {
 
   listModels(): Promise<readonly Model[]> {
     return this.#models.list()
+  }
+
+  /** Resolves if the server answers with its list of models, or has none. */
+  async #expectAnswer(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#api.listModels(this.#client, signal)
+    } catch (error) {
+      if (LlmError.is(error) && (error.code === 'not_found' || error.code === 'invalid_request')) return
+      throw error
+    }
   }
 
   async details(model: Model): Promise<ModelDetails> {
