@@ -152,3 +152,32 @@ test('an engine that dies within an answer is an error, after what has arrived',
   })
   expect(received).toBe('m')
 })
+
+test('texts that are too long are cut by vLLM if the request asks for it', async () => {
+  const call = { signal: new AbortController().signal }
+  const usage = { prompt_tokens: 1_024, total_tokens: 1_024, completion_tokens: 0 }
+  server.answer = (response, { path }) =>
+    sendJson(response, {
+      ...{ object: 'list', model: 'small', usage },
+      ...(path === '/v1/embeddings'
+        ? { data: [{ index: 0, object: 'embedding', embedding: [0.6, 0.8] }] }
+        : { results: [{ index: 0, document: { text: 'y' }, relevance_score: 0.25 }] }),
+    })
+  const cut = { truncate_prompt_tokens: -1, truncation_side: 'right' }
+
+  const { embeddings, inputTokens } = await engine.embed(
+    { model: 'small', inputs: ['x'], overflow: 'truncate' },
+    call,
+  )
+  expect([embeddings, inputTokens]).toEqual([[[0.6, 0.8]], 1_024])
+  expect(body()).toMatchObject({ input: ['x'], ...cut })
+  const ranking = await engine.rerank(
+    { model: 'small', query: 'x', documents: ['y'], overflow: 'truncate' },
+    call,
+  )
+  expect(ranking.scores).toEqual([0.25])
+  expect(body()).toMatchObject({ documents: ['y'], ...cut })
+
+  await engine.embed({ model: 'small', inputs: ['x'] }, call)
+  expect(body()).not.toHaveProperty('truncate_prompt_tokens')
+})

@@ -72,12 +72,12 @@ export class OpenAiApi implements UpstreamApi {
     return (await this.#tokenizer(client, call)).detokenize(request, call)
   }
 
-  embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {
-    return embed(request, client, call)
+  async embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {
+    return embed(request, await this.#features(client, call.signal), client, call)
   }
 
-  rerank(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking> {
-    return rerank(request, client, call)
+  async rerank(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking> {
+    return rerank(request, await this.#features(client, call.signal), client, call)
   }
 
   async #tokenizer(client: UpstreamClient, { signal }: EngineCall): Promise<OpenAiTokenizer> {

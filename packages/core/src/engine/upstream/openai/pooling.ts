@@ -5,12 +5,14 @@ import type { EngineCall } from '../../engine.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
 import { toCount } from './answer-chunks.ts'
+import type { ServerFeatures } from './server-kind.ts'
 
 /** Texts of one request. Hosted services take 2,048. */
 const maxTexts = 512
 
 export async function embed(
-  { model, inputs, dimensions }: EmbedRequest,
+  { model, inputs, dimensions, overflow }: EmbedRequest,
+  features: ServerFeatures,
   client: UpstreamClient,
   { signal, onInputTokens }: EngineCall,
 ): Promise<Embeddings> {
@@ -21,7 +23,11 @@ export async function embed(
     const some = inputs.slice(index, index + maxTexts)
     const body = await client.readJson({
       path: '/v1/embeddings',
-      json: { ...{ model, input: some, encoding_format: 'float' }, ...(dimensions && { dimensions }) },
+      json: {
+        ...{ model, input: some, encoding_format: 'float' },
+        ...(dimensions && { dimensions }),
+        ...toTruncation(overflow, features),
+      },
       ...{ model, signal },
     })
     embeddings.push(...toVectors(body, some.length))
@@ -33,20 +39,25 @@ export async function embed(
 }
 
 export async function rerank(
-  { model, query, documents }: RerankRequest,
+  { model, query, documents, overflow }: RerankRequest,
+  features: ServerFeatures,
   client: UpstreamClient,
   { signal, onInputTokens }: EngineCall,
 ): Promise<Ranking> {
   if (documents.length === 0) return { scores: [], inputTokens: 0 }
   const body = await client.readJson({
     path: '/v1/rerank',
-    json: { model, query, documents },
+    json: { model, query, documents, ...toTruncation(overflow, features) },
     ...{ model, signal },
   })
   const inputTokens = tokensIn(body) ?? estimateTokens(documents.map((document) => query + document))
   onInputTokens?.(inputTokens)
   return { scores: toScores(body, documents.length), inputTokens }
 }
+
+/** vLLM cuts to the context size of the model. The tokenizer of a model may say that the beginning is cut. */
+const toTruncation = (overflow: EmbedRequest['overflow'], { hasTruncation }: ServerFeatures): object =>
+  overflow === 'truncate' && hasTruncation ? { truncate_prompt_tokens: -1, truncation_side: 'right' } : {}
 
 function toVectors(body: unknown, count: number): readonly (readonly number[])[] {
   const vectors = byIndex(body, 'data', count, (entry) => entry.embedding)

@@ -25,6 +25,8 @@ export interface ServerFeatures {
   readonly hasDefaultSeed: boolean
   /** Whether a stream reports how far the prompt is evaluated. */
   readonly hasProgress: boolean
+  /** Whether pooling models cut texts that are too long, if a request asks for it. */
+  readonly hasTruncation: boolean
   /** Whether each event has the counts so far. */
   readonly hasContinuousUsage: boolean
   readonly maxTokensField: 'max_tokens' | 'max_completion_tokens'
@@ -50,7 +52,7 @@ const none: ServerFeatures = {
     hasSuffix: false,
   },
   ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens', unlimited: null },
-  ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false },
+  ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false, hasTruncation: false },
 }
 const llamaSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
@@ -65,7 +67,7 @@ const vllmSampling = {
 export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   vllm: {
     ...{ ...none, sampling: vllmSampling, constraints: 'structured_outputs', tokenizer: 'messages' },
-    ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true },
+    ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true, hasTruncation: true },
   },
   sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
   'llama-server': {
