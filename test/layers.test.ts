@@ -70,7 +70,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['batches', 'logger', 'response-store'],
   },
   metrics: { values: ['diagnostics', 'llm', 'util'], types: ['engine'] },
-  health: { values: ['errors', 'util'], types: ['engine', 'models', 'storage'] },
+  health: { values: ['errors', 'util'], types: ['engine', 'limits', 'models', 'storage'] },
   llm: {
     types: [
       'accounts',

@@ -136,6 +136,7 @@ export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   const modelActions = withResolver(storeActions, resolver)
   const health = new HealthChecks({
     ...{ engine, database, listModels: () => storeActions.list() },
+    storedLimiter: resolved.metering.limiterStore && metering.limiter,
     findModel: async (name) => (await resolver.resolve(name)).model,
     needsModels: !engines && (!resolved.engine || typeof resolved.engine === 'function'),
     fullQueues: () => queue?.fullQueues() ?? [],

@@ -1,6 +1,8 @@
 /** Redis that is killed, stopped, full, or that holds other values. */
+import { createLlm } from '@modelmount/core'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { redisLimiterStore } from '@modelmount/core/redis'
+import { scriptedEngine } from '@modelmount/core/testing'
 import { rateLimit } from '@modelmount/express'
 import express from 'express'
 import { Redis as IoRedis } from 'ioredis'
@@ -67,6 +69,34 @@ describe.runIf(hasRedis)('in Redis', () => {
       expect.objectContaining({ err: expect.objectContaining({ code: 'unavailable' }) }),
       unavailable.message,
     )
+  })
+
+  test('the health says what is wrong while Redis is away or full, and that all is well when it is back', async () => {
+    const llm = await createLlm({
+      engine: scriptedEngine('Hello.'),
+      models: [],
+      limiterStore: redisLimiterStore(client),
+    })
+    onTestFinished(() => llm.close())
+    const check = async () => {
+      const { status, checks } = await llm.checkHealth()
+      return [status, checks.limiterStore]
+    }
+    const isOk = ['ok', { status: 'ok' }]
+    const isUnavailable = ['unavailable', { status: 'unavailable', reason: unavailable.message }]
+    // Results are kept for half a second.
+    const becomes = (expected: unknown) =>
+      expect.poll(check, { interval: 50, timeout: 10_000 }).toEqual(expected)
+    expect(await check()).toEqual(isOk)
+
+    await client.configSet({ 'maxmemory-policy': 'noeviction', maxmemory: '1' })
+    await becomes(isUnavailable)
+    await client.configSet('maxmemory', '0')
+    await becomes(isOk)
+    await redis.kill()
+    await becomes(isUnavailable)
+    await redis.start()
+    await becomes(isOk)
   })
 
   test('`passOnStoreError` decides about requests of own routes while Redis is away', async () => {

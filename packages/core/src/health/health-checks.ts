@@ -1,6 +1,7 @@
 /** Checks whether an app can answer calls of models now. */
 import type { Engine } from '../engine/engine.ts'
 import { LlmError, modelNotFound } from '../errors.ts'
+import type { RateLimiter } from '../limits/limits.ts'
 import type { Model } from '../models/model.ts'
 import type { Database } from '../storage/database.ts'
 import { withTimeout } from '../util/with-timeout.ts'
@@ -10,7 +11,10 @@ import { noResult, SharedCheck, type SharedCheckOptions } from './shared-check.t
 export interface Health {
   /** `unavailable` if one of the checks is. */
   readonly status: HealthStatus
-  /** By name: `app`, `database`, `engine`, `queue` and `models`, and `model NAME` for each model that was asked for. */
+  /**
+   * By name: `app`, `database`, `limiterStore`, `engine`, `queue` and `models`, and `model NAME` for each model that was
+   * asked for. An app without a database or a `limiterStore` has no check of it.
+   */
   readonly checks: Readonly<Record<string, HealthCheck>>
 }
 
@@ -37,6 +41,8 @@ export interface HealthParts {
   readonly engine: Engine
   /** Undefined if the app has no database. */
   readonly database: Database | undefined
+  /** The limiter whose counts are in a `limiterStore`. Undefined if the app has none. */
+  readonly storedLimiter: RateLimiter | undefined
   readonly listModels: () => Promise<readonly Model[]>
   /** Resolves with undefined for an unknown name. */
   readonly findModel: (name: string) => Promise<Model | undefined>
@@ -57,6 +63,7 @@ const maxProbes = 1_000
 export class HealthChecks {
   readonly #parts: HealthParts
   readonly #database = new SharedCheck(limits)
+  readonly #limiterStore = new SharedCheck(limits)
   readonly #engine = new SharedCheck(limits)
   readonly #models = new SharedCheck(limits)
   /** By the name of the model and its process, because each process must prove that it decodes. */
@@ -68,7 +75,7 @@ export class HealthChecks {
   }
 
   async check({ models = [] }: HealthOptions = {}): Promise<Health> {
-    const { database, engine, isClosing, fullQueues } = this.#parts
+    const { database, storedLimiter, engine, isClosing, fullQueues } = this.#parts
     const full = fullQueues()
     const checks: readonly (readonly [
       name: string,
@@ -76,6 +83,9 @@ export class HealthChecks {
     ])[] = [
       ['app', isClosing() ? 'The app is closing.' : undefined],
       ...(database ? [['database', this.#database.run(() => checkDatabase(database))] as const] : []),
+      ...(storedLimiter
+        ? [['limiterStore', this.#limiterStore.run(() => checkLimiter(storedLimiter))] as const]
+        : []),
       ['engine', this.#engine.run(async () => engine.health?.problem())],
       ['queue', full.length > 0 ? `The queue is full: ${full.join(', ')}.` : undefined],
       ['models', this.#models.run((signal) => this.#findServableModel(signal))],
@@ -156,3 +166,11 @@ function sharedCheckOf(
 async function checkDatabase(database: Database): Promise<undefined> {
   await database.transaction(({ query }) => query('SELECT 1'))
 }
+
+/** Resolves if a reservation can be stored: a read would not notice a Redis without free memory. */
+async function checkLimiter(limiter: RateLimiter): Promise<undefined> {
+  await limiter.reserve([healthSubject], { requests: 1, tokens: 0 })
+}
+
+/** A bucket that refills within a millisecond, so no number of checks exhausts it. */
+const healthSubject = { id: 'health:check', limits: { requestsPerMinute: 100_000_000_000 } }
