@@ -1,7 +1,7 @@
 /** Checks the default options of a model, as the options of a request are checked. */
 import { LlmError } from '../../errors.ts'
 import type { ModelSettings } from '../model-settings.ts'
-import { parseGenerateRequest } from './ipc/parse-request.ts'
+import { parseGenerateRequest } from '../wire/parse-request.ts'
 
 /**
  * Throws a `TypeError` that names the wrong option.

@@ -9,13 +9,6 @@ import type { FindModelSettings, ModelSettings } from '../model-settings.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { measureTextLength } from '../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
-import { CountedInputs } from './counted-inputs.ts'
-import { withoutTruncation } from './denied-context.ts'
-import { weightsKeyOf } from './identity.ts'
-import { availableCores } from './ipc/available-cores.ts'
-import { readCardSelection } from './ipc/card-selection.ts'
-import { readLibraryVersion } from './ipc/library-version.ts'
-import type { CallResult, CallType } from './ipc/messages.ts'
 import {
   parseDetokenizeRequest,
   parseEmbedRequest,
@@ -23,7 +16,14 @@ import {
   parseRerankRequest,
   parseTokenizeRequest,
   sumLengths,
-} from './ipc/parse-request.ts'
+} from '../wire/parse-request.ts'
+import { CountedInputs } from './counted-inputs.ts'
+import { withoutTruncation } from './denied-context.ts'
+import { weightsKeyOf } from './identity.ts'
+import { availableCores } from './ipc/available-cores.ts'
+import { readCardSelection } from './ipc/card-selection.ts'
+import { readLibraryVersion } from './ipc/library-version.ts'
+import type { CallResult, CallType } from './ipc/messages.ts'
 import type { LoadConfig } from './ipc/process-config.ts'
 import { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { LocalModelSettings } from './load-settings.ts'

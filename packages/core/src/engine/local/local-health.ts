@@ -5,8 +5,8 @@ import { LlmError } from '../../errors.ts'
 import type { Model } from '../../models/model.ts'
 import { raceAbort } from '../../util/abort.ts'
 import type { EngineHealth } from '../engine-health.ts'
+import { parseEmbedRequest, parseGenerateRequest, parseRerankRequest } from '../wire/parse-request.ts'
 import { weightsKeyOf } from './identity.ts'
-import { parseEmbedRequest, parseGenerateRequest, parseRerankRequest } from './ipc/parse-request.ts'
 import {
   chooseModelSettings,
   type LocalModelSettings,

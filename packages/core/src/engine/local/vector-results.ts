@@ -1,7 +1,7 @@
 /** Vectors of embedding and reranking calls, as the model process sends them. */
 import type { EngineCall } from '../engine.ts'
+import { decodeVector } from '../wire/vectors.ts'
 import type { CallResult, VectorResult } from './ipc/messages.ts'
-import { decodeVector } from './ipc/vectors.ts'
 
 interface DecodedVector {
   readonly index: number

@@ -1,9 +1,9 @@
 /** Messages between apps and model processes. Both sides validate the messages that they receive. */
 import { z } from 'zod'
 import type { GenerateEvent } from '../../events.ts'
-import { EventSchema } from './event-schema.ts'
-import { tokenIds } from './request-schema.ts'
-import { WireError } from './wire-error.ts'
+import { EventSchema } from '../../wire/event-schema.ts'
+import { tokenIds } from '../../wire/request-schema.ts'
+import { WireError } from '../../wire/wire-error.ts'
 
 const CallType = z.enum([
   'generate',

@@ -1,5 +1,13 @@
 import type { Socket } from 'node:net'
 import type { GenerateEvent } from '../../events.ts'
+import {
+  parseDetokenizeRequest,
+  parseEmbedRequest,
+  parseGenerateRequest,
+  parseRerankRequest,
+  parseTokenizeRequest,
+} from '../../wire/parse-request.ts'
+import { toWireError } from '../../wire/wire-error.ts'
 import { receive, send } from '../ipc/framing.ts'
 import {
   type CallResult,
@@ -8,15 +16,7 @@ import {
   type ProcessActivity,
   ToProcess,
 } from '../ipc/messages.ts'
-import {
-  parseDetokenizeRequest,
-  parseEmbedRequest,
-  parseGenerateRequest,
-  parseRerankRequest,
-  parseTokenizeRequest,
-} from '../ipc/parse-request.ts'
 import { ReaderLag } from '../ipc/reader-lag.ts'
-import { toWireError } from '../ipc/wire-error.ts'
 import { embed, rerank } from './embed.ts'
 import type { RuntimeModel } from './model.ts'
 import { countCachedTokens } from './prompt/breakpoints.ts'

@@ -2,7 +2,7 @@
 import { LlmError } from '../../../errors.ts'
 import type { OutputConstraint } from '../../../grammar/constraint.ts'
 import { buildOutputGrammar } from '../../../grammar/output-grammar.ts'
-import { toWireError } from '../ipc/wire-error.ts'
+import { toWireError } from '../../wire/wire-error.ts'
 import type { GrammarResult } from './grammar-builder.ts'
 import { serveJobs } from './workers/serve-jobs.ts'
 

@@ -1,8 +1,8 @@
 /** Schemas of the requests that reach the native code. */
 import { z } from 'zod'
-import type { GenerateRequest, Message } from '../../request.ts'
-import { callableTools, isContinuable, lifetimesOf } from '../../request-input.ts'
-import { areTokens, limits } from '../../request-limits.ts'
+import type { GenerateRequest, Message } from '../request.ts'
+import { callableTools, isContinuable, lifetimesOf } from '../request-input.ts'
+import { areTokens, limits } from '../request-limits.ts'
 
 const contextSize = z.int().min(16).max(limits.context).optional()
 const LoadOptions = z.object({

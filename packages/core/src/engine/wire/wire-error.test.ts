@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LlmError } from '../../../errors.ts'
+import { LlmError } from '../../errors.ts'
 import { fromWireError, toWireError } from './wire-error.ts'
 
 test('keeps code, message and details of an error', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toTemplateMessages } from '../../request-input.ts'
+import { toTemplateMessages } from '../request-input.ts'
 import {
   parseDetokenizeRequest,
   parseEmbedRequest,

@@ -1,6 +1,6 @@
 /** Converts errors to messages for the socket and back. */
 import { z } from 'zod'
-import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../../errors.ts'
+import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 
 export const WireError = z.object({
   code: z.string(),

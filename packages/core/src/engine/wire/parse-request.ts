@@ -1,11 +1,11 @@
 /** Validates requests: in the host app before they are sent, and in the model process when they arrive. */
 import type { z } from 'zod'
-import { formatFieldPath, invalidRequest } from '../../../errors.ts'
-import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
-import type { GenerateRequest } from '../../request.ts'
-import { measureTextLength } from '../../request-input.ts'
-import { limits } from '../../request-limits.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
+import { formatFieldPath, invalidRequest } from '../../errors.ts'
+import type { EmbedRequest, RerankRequest } from '../embeddings.ts'
+import type { GenerateRequest } from '../request.ts'
+import { measureTextLength } from '../request-input.ts'
+import { limits } from '../request-limits.ts'
+import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import {
   DetokenizeSchema,
   EmbedSchema,
