@@ -50,7 +50,7 @@ export const EventSchema = z.discriminatedUnion('type', [
     finishReason: z.enum(['stop', 'length', 'context', 'tool-calls']),
     incompleteCalls: z.array(z.int()).optional(),
     stopSequence: z.string().optional(),
-    usage: z.object({ ...promptUsage, outputTokens: z.int() }),
+    usage: z.object({ ...promptUsage, outputTokens: z.int(), isEstimated: z.boolean().optional() }),
     timings: OutputTimings.extend({ loadMs: number }),
     tokens: z.array(z.int()).optional(),
   }),

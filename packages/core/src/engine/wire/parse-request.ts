@@ -9,6 +9,7 @@ import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
 import {
   DetokenizeSchema,
   EmbedSchema,
+  ForwardedGenerateSchema,
   GenerateSchema,
   RerankSchema,
   TokenizeSchema,
@@ -23,6 +24,12 @@ const omittedParamKeys: ReadonlySet<PropertyKey> = new Set(['input', 'sampling',
 /** Throws an `LlmError` `invalid_request` for a value that the native code must not receive. */
 export const parseGenerateRequest = createParser<GenerateRequest>(
   GenerateSchema,
+  measureTextLength,
+  'messages',
+)
+/** Like `parseGenerateRequest`, for a request that another app forwards, and that may have images. */
+export const parseForwardedRequest = createParser<GenerateRequest>(
+  ForwardedGenerateSchema,
   measureTextLength,
   'messages',
 )

@@ -67,23 +67,26 @@ const text = z.string().transform(wellFormed)
 
 const cache = z.enum(['5m', '1h']).optional()
 const TextPart = z.object({ type: z.enum(['text', 'reasoning']), text, cache })
-const Part = z.discriminatedUnion('type', [
-  TextPart,
-  z.object({
-    type: z.literal('tool-call'),
-    id: text,
-    name: text,
-    arguments: text,
-    cache,
-  }),
+const ImagePart = z.object({
+  ...{ type: z.literal('image'), mediaType: z.string(), data: z.string(), cache },
+  ...{ param: text.optional(), replacement: text.optional() },
+})
+const ToolCallPart = z.object({ type: z.literal('tool-call'), id: text, name: text, arguments: text, cache })
+const toolResultPart = <Content extends z.ZodType>(content: Content) =>
   z.object({
     type: z.literal('tool-result'),
     id: text.optional(),
     name: text.optional(),
-    content: z.array(TextPart).max(limits.parts),
+    content: z.array(content).max(limits.parts),
     isError: z.boolean().optional(),
     cache,
-  }),
+  })
+const PartWithoutImages = z.discriminatedUnion('type', [TextPart, ToolCallPart, toolResultPart(TextPart)])
+const AnyPart = z.discriminatedUnion('type', [
+  TextPart,
+  ImagePart,
+  ToolCallPart,
+  toolResultPart(z.discriminatedUnion('type', [TextPart, ImagePart])),
 ])
 const Tool = z.object({
   cache,
@@ -93,69 +96,75 @@ const Tool = z.object({
   strict: z.boolean().optional(),
 })
 
-const Messages = z
-  .array(
-    z.object({
-      role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
-      content: z.array(Part).max(limits.parts),
-    }),
-  )
-  .max(limits.messages)
+const toMessages = (part: z.ZodType) =>
+  z
+    .array(
+      z.object({
+        role: z.string().min(1).max(limits.roleLength).transform(wellFormed),
+        content: z.array(part).max(limits.parts),
+      }),
+    )
+    .max(limits.messages)
 /** Source of a Go template. */
 const Template = z.string().max(limits.templateLength).transform(wellFormed)
 
-const ChatInput = z
-  .object({
-    kind: z.literal('chat'),
-    messages: Messages.min(1),
-    promptEnd: z.enum(['continue', 'generation-prompt', 'none']).optional(),
-    tools: z.array(Tool).max(limits.tools).optional(),
-    toolChoice: z
-      .object({
-        mode: z.enum(['auto', 'none', 'required']),
-        names: z.array(text).max(limits.tools).optional(),
-        parallel: z.literal(false).optional(),
-      })
-      .optional(),
-    template: Template.optional(),
+const toChatInput = (messages: ReturnType<typeof toMessages>) =>
+  z
+    .object({
+      kind: z.literal('chat'),
+      messages: messages.min(1),
+      promptEnd: z.enum(['continue', 'generation-prompt', 'none']).optional(),
+      tools: z.array(Tool).max(limits.tools).optional(),
+      toolChoice: z
+        .object({
+          mode: z.enum(['auto', 'none', 'required']),
+          names: z.array(text).max(limits.tools).optional(),
+          parallel: z.literal(false).optional(),
+        })
+        .optional(),
+      template: Template.optional(),
+      templateOptions: z.record(z.string(), z.unknown()).optional(),
+    })
+    .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
+      path: ['tools'],
+      error: 'tool names must be unique.',
+    })
+    .refine(
+      ({ tools = [], toolChoice }) =>
+        toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
+      { path: ['toolChoice', 'names'], error: 'expected names of the given tools.' },
+    )
+    .refine(
+      ({ messages, promptEnd }) => promptEnd !== 'continue' || isContinuable(messages as readonly Message[]),
+      {
+        path: ['promptEnd'],
+        error: 'only an assistant message without tool calls can be continued.',
+      },
+    )
+    .refine((input) => lifetimesOf(input as GenerateRequest['input']).length <= limits.breakpoints, {
+      path: ['messages'],
+      error: `messages and tools have more than ${limits.breakpoints} breakpoints.`,
+    })
+    .refine(
+      (input) =>
+        input.toolChoice?.mode !== 'required' ||
+        callableTools(input as Extract<GenerateRequest['input'], { kind: 'chat' }>).length > 0,
+      {
+        path: ['toolChoice', 'mode'],
+        error: "'required' needs a tool that may be called.",
+      },
+    )
+const toTextInput = (messages: ReturnType<typeof toMessages>) =>
+  z.object({
+    kind: z.literal('text'),
+    prompt: z
+      .array(z.union([text, z.custom<readonly number[]>(areTokens)], 'expected text or token ids.'))
+      .max(limits.parts),
+    system: text.optional(),
+    messages: messages.optional(),
+    template: z.union([z.literal(false), Template]).optional(),
     templateOptions: z.record(z.string(), z.unknown()).optional(),
   })
-  .refine(({ tools = [] }) => new Set(tools.map(({ name }) => name)).size === tools.length, {
-    path: ['tools'],
-    error: 'tool names must be unique.',
-  })
-  .refine(
-    ({ tools = [], toolChoice }) =>
-      toolChoice?.names?.every((chosen) => tools.some(({ name }) => name === chosen)) ?? true,
-    { path: ['toolChoice', 'names'], error: 'expected names of the given tools.' },
-  )
-  .refine(
-    ({ messages, promptEnd }) => promptEnd !== 'continue' || isContinuable(messages as readonly Message[]),
-    { path: ['promptEnd'], error: 'only an assistant message without tool calls can be continued.' },
-  )
-  .refine((input) => lifetimesOf(input as GenerateRequest['input']).length <= limits.breakpoints, {
-    path: ['messages'],
-    error: `messages and tools have more than ${limits.breakpoints} breakpoints.`,
-  })
-  .refine(
-    (input) =>
-      input.toolChoice?.mode !== 'required' ||
-      callableTools(input as Extract<GenerateRequest['input'], { kind: 'chat' }>).length > 0,
-    {
-      path: ['toolChoice', 'mode'],
-      error: "'required' needs a tool that may be called.",
-    },
-  )
-const TextInput = z.object({
-  kind: z.literal('text'),
-  prompt: z
-    .array(z.union([text, z.custom<readonly number[]>(areTokens)], 'expected text or token ids.'))
-    .max(limits.parts),
-  system: text.optional(),
-  messages: Messages.optional(),
-  template: z.union([z.literal(false), Template]).optional(),
-  templateOptions: z.record(z.string(), z.unknown()).optional(),
-})
 
 const InfillInput = z.object({
   kind: z.literal('infill'),
@@ -196,41 +205,60 @@ function jsonLength(value: unknown): number {
   }
 }
 
+const forcesToolCall = (input: GenerateRequest['input']): boolean =>
+  input.kind === 'chat' && input.toolChoice?.mode === 'required'
+
+const toGenerateSchema = (input: z.ZodType) =>
+  z
+    .object({
+      model: z.string(),
+      input,
+      maxTokens: z.int().min(0).optional(),
+      stop: z
+        .array(
+          z
+            .string()
+            .min(1)
+            .max(limits.stopLength)
+            .refine((text) => text.isWellFormed(), 'contains a lone surrogate.'),
+        )
+        .max(limits.stops)
+        .optional(),
+      sampling: Sampling.optional(),
+      reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
+      format: Format.optional(),
+      logprobs: z.int().min(0).max(limits.logprobs).optional(),
+      promptLogprobs: z.literal(true).optional(),
+      overflow: z.enum(['error', 'truncate']).optional(),
+      load: LoadOptions.optional(),
+      returnTokens: z.literal(true).optional(),
+      returnProgress: z.literal(true).optional(),
+      returnTimings: z.literal(true).optional(),
+    })
+    .refine(({ format, input }) => !format || !forcesToolCall(input as GenerateRequest['input']), {
+      path: ['format'],
+      error: 'cannot be combined with a forced tool call.',
+    })
+    .refine(({ logprobs, promptLogprobs }) => !promptLogprobs || logprobs !== undefined, {
+      path: ['promptLogprobs'],
+      error: "requires 'logprobs'.",
+    })
+
+const messages = toMessages(PartWithoutImages)
 /** Protects the native code from invalid requests of dialects and in-process callers. */
-export const GenerateSchema = z
-  .object({
-    model: z.string(),
-    input: z.discriminatedUnion('kind', [ChatInput, TextInput, InfillInput]),
-    maxTokens: z.int().min(0).optional(),
-    stop: z
-      .array(
-        z
-          .string()
-          .min(1)
-          .max(limits.stopLength)
-          .refine((text) => text.isWellFormed(), 'contains a lone surrogate.'),
-      )
-      .max(limits.stops)
-      .optional(),
-    sampling: Sampling.optional(),
-    reasoning: z.union([z.boolean(), z.literal('auto')]).optional(),
-    format: Format.optional(),
-    logprobs: z.int().min(0).max(limits.logprobs).optional(),
-    promptLogprobs: z.literal(true).optional(),
-    overflow: z.enum(['error', 'truncate']).optional(),
-    load: LoadOptions.optional(),
-    returnTokens: z.literal(true).optional(),
-    returnProgress: z.literal(true).optional(),
-    returnTimings: z.literal(true).optional(),
-  })
-  .refine(({ format, input }) => !format || input.kind !== 'chat' || input.toolChoice?.mode !== 'required', {
-    path: ['format'],
-    error: 'cannot be combined with a forced tool call.',
-  })
-  .refine(({ logprobs, promptLogprobs }) => !promptLogprobs || logprobs !== undefined, {
-    path: ['promptLogprobs'],
-    error: "requires 'logprobs'.",
-  })
+export const GenerateSchema = toGenerateSchema(
+  z.discriminatedUnion('kind', [toChatInput(messages), toTextInput(messages), InfillInput]),
+)
+
+const messagesWithImages = toMessages(AnyPart)
+/** Requests between apps. The model may run behind the other app, and see images. */
+export const ForwardedGenerateSchema = toGenerateSchema(
+  z.discriminatedUnion('kind', [
+    toChatInput(messagesWithImages),
+    toTextInput(messagesWithImages).extend({ images: z.array(ImagePart).max(limits.parts).optional() }),
+    InfillInput,
+  ]),
+)
 
 export const tokenIds = z.custom<readonly number[]>(areTokens, 'expected token ids.')
 const isNonEmpty = ({ length }: { readonly length: number }): boolean => length > 0
