@@ -365,7 +365,7 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries:
       'four replicas of the built-in model: 200 conversations, and a replica killed every 20 s for five minutes',
   },
-  'test/upstream/conformance/{openai,anthropic,ollama}.test.ts': {
+  'test/upstream/conformance/{openai,anthropic,ollama,modelmount}.test.ts': {
     part: 'upstreams',
     tries: 'the conformance table with an upstream engine, over each API',
   },

@@ -1,10 +1,14 @@
 /** Helpers that call mounted routes and read the responses. */
 import type Anthropic from '@anthropic-ai/sdk'
+import type { DialectName } from '@modelmount/core'
 import { type GenerateRequest, toTemplateMessages } from '@modelmount/core/engine'
 import { readEvents } from '@modelmount/core/testing'
 import type OpenAI from 'openai'
 import { expect } from 'vitest'
 import { promptCanary } from '../support/leaks.ts'
+
+/** An API that clients of others call. */
+export type ClientApi = Exclude<DialectName, 'modelmount'>
 
 /** A prompt with a canary word. Tests fail if the word appears in logs or files. */
 export const said = `Hello ${promptCanary}`

@@ -1,10 +1,10 @@
 /** Failures, slow models, slow readers and disconnected clients, in every dialect and on every mount. */
 import { once } from 'node:events'
-import { type DialectName, LlmError } from '@modelmount/core'
+import { LlmError } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
 import { type Script, scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, vi } from 'vitest'
-import { ask, callOllama, chat, greeting, hello, soon } from './calls.ts'
+import { ask, type ClientApi, callOllama, chat, greeting, hello, soon } from './calls.ts'
 import type { Check } from './suite.ts'
 
 /** How to call a dialect, and what its errors, streams and heartbeats look like. */
@@ -21,7 +21,7 @@ interface DialectCase {
 
 const requestId = expect.stringMatching(/^req_.+/)
 
-const dialects: Readonly<Record<DialectName, DialectCase>> = {
+const dialects: Readonly<Record<ClientApi, DialectCase>> = {
   ollama: {
     call: (url, stream, signal) => callOllama(url, 'chat', { ...hello, stream }, {}, signal),
     died: { error: 'It died.' },

@@ -1,8 +1,8 @@
 /** Rate limits, spending limits and full queues: the headers and errors of each API. */
-import type { Caller, DialectName } from '@modelmount/core'
+import type { Caller } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, vi } from 'vitest'
-import { greeting, hello, json, soon } from './calls.ts'
+import { type ClientApi, greeting, hello, json, soon } from './calls.ts'
 import type { RequirementId } from './requirements.ts'
 import type { Check } from './suite.ts'
 
@@ -50,7 +50,7 @@ const openaiError = (type: string, code: string, text: unknown) => ({
   error: { message: text, type, param: null, code },
 })
 
-const dialects: Readonly<Record<DialectName, DialectCase>> = {
+const dialects: Readonly<Record<ClientApi, DialectCase>> = {
   ollama: {
     path: '/api/chat',
     body: hello,
@@ -320,7 +320,7 @@ const queueIsFull =
     expect((await post(url, dialect)).status).toBe(200)
   }
 
-export function limitsOf<Name extends DialectName>(name: Name) {
+export function limitsOf<Name extends ClientApi>(name: Name) {
   const dialect = dialects[name]
   return {
     [`${name}:limits:headers-on-every-response`]: onEveryAnswer(dialect),

@@ -1,11 +1,11 @@
 /** Authentication and allowed origins, in every dialect and on every mount. */
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import type { Caller, DialectName } from '@modelmount/core'
+import type { Caller } from '@modelmount/core'
 import { type Engine, uncached } from '@modelmount/core/engine'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { expect } from 'vitest'
-import { greeting, hello, json } from './calls.ts'
+import { type ClientApi, greeting, hello, json } from './calls.ts'
 import type { Check } from './suite.ts'
 
 /** Requests and errors of a dialect. */
@@ -32,7 +32,7 @@ const anthropicError = (type: string) => ({
   request_id: expect.stringMatching(/^req_.+/),
 })
 
-const dialects: Readonly<Record<DialectName, DialectCase>> = {
+const dialects: Readonly<Record<ClientApi, DialectCase>> = {
   ollama: {
     path: '/api/chat',
     body: { ...hello, stream: false },

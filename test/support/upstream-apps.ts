@@ -20,7 +20,7 @@ export interface UpstreamApps {
 
 /** @param models folder with further models of the second app */
 export async function startUpstreamApps(api: ApiName, models = emptyFolder()): Promise<UpstreamApps> {
-  const replica = await createLlm({ models, local: { contextSize: 1_024 } })
+  const replica = await createLlm({ models, local: { contextSize: 1_024 }, scopes: ['inference', 'fleet'] })
   const behind = await listen(toNodeHandler(routesFor(), replica))
   const engine = upstreamEngine({ url: behind.url, api })
   const llm = await createLlm({ models: emptyFolder(), engine })

@@ -49,6 +49,7 @@ async function start(api: ApiName, url?: string): Promise<App> {
 }
 
 const chat = { messages: [{ role: 'user', content: 'Hello' }], max_tokens: 8 }
+/** Errors of another app with Modelmount are those of this package, and are passed on. */
 const apis = ['openai', 'anthropic', 'ollama'] as const
 const error = { type: 'odd_error', code: 'E-17', message: canary, param: canary }
 
@@ -98,7 +99,9 @@ test.each(apis)('%s: fields that are no short identifiers, and other bodies, are
 })
 
 /** The first event of an answer of each API, and a text that is no JSON. */
-const inBand: Readonly<Record<ApiName, { readonly error: object | string; readonly invalid: string }>> = {
+const inBand: Readonly<
+  Record<(typeof apis)[number], { readonly error: object | string; readonly invalid: string }>
+> = {
   openai: { error: { error }, invalid: `data: {"choices": ${canary}\n\n` },
   anthropic: {
     error: `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`,

@@ -58,7 +58,7 @@ async function ask(llm: Llm, caller: Caller, background = false): Promise<string
 
 const engines: Readonly<Record<string, (url: string, apiKey: string) => Engine>> = {
   ...Object.fromEntries(
-    (['openai', 'anthropic', 'ollama'] satisfies ApiName[]).map((api) => [
+    (['openai', 'anthropic', 'ollama', 'modelmount'] satisfies ApiName[]).map((api) => [
       `upstreamEngine over ${api}`,
       (url: string, apiKey: string) => upstreamEngine({ url, api, apiKey, forwardTenants: true }),
     ]),
@@ -89,14 +89,20 @@ test.each(Object.entries(engines))(
   },
 )
 
-test('a key without the scope fleet is a mistake in the setup of the app in front', async () => {
-  const { llm, calls } = await started(['inference'], (url, apiKey) =>
-    upstreamEngine({ url, apiKey, forwardTenants: true }),
-  )
+test.each<ApiName>(['openai', 'modelmount'])(
+  'over %s, a key without the scope fleet is a mistake in the setup of the app in front',
+  async (api) => {
+    const { llm, calls } = await started(['inference'], (url, apiKey) =>
+      upstreamEngine({ url, api, apiKey, forwardTenants: true }),
+    )
 
-  await expect(ask(llm, { id: 'ann' })).rejects.toMatchObject({ code: 'upstream', details: { setup: true } })
-  expect(calls).toEqual([])
-})
+    await expect(ask(llm, { id: 'ann' })).rejects.toMatchObject({
+      code: 'upstream',
+      details: { setup: true },
+    })
+    expect(calls).toEqual([])
+  },
+)
 
 test('without the option, the other app sees one caller, which it limits and charges', async () => {
   const { llm, replica, calls } = await started(['inference', 'fleet'], (url, apiKey) =>
@@ -114,4 +120,7 @@ test('without the option, the other app sees one caller, which it limits and cha
 test('a value that is no boolean is a mistake of the app', () => {
   const options = { url: 'http://127.0.0.1:1', forwardTenants: 'yes' as never }
   expect(() => upstreamEngine(options)).toThrow('Expected `forwardTenants` to be true or false')
+  expect(() =>
+    upstreamEngine({ url: 'http://127.0.0.1:1', api: 'modelmount', forwardTenants: false }),
+  ).toThrow('Expected `forwardTenants` to be true with the API modelmount')
 })

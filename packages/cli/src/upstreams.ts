@@ -58,12 +58,12 @@ export function parseUpstreams(
 
 function parseUpstream(text: string): Upstream & { readonly name: string; readonly api: ApiName } {
   const [, name, api = 'openai', list] =
-    /^([^=]+)=(?:(openai|anthropic|ollama)\+)?(https?:\/\/.+)$/.exec(text) ?? []
+    /^([^=]+)=(?:(openai|anthropic|ollama|modelmount)\+)?(https?:\/\/.+)$/.exec(text) ?? []
   const urls = list?.split(',') ?? []
   // The text is not repeated, since a URL may contain a password.
   if (name === undefined || urls.length === 0 || !urls.every((url) => /^https?:\/\/./.test(url)))
     fail(
-      '--upstream: Expected NAME=URL, such as gpu=http://10.0.0.7:8000, gpu=ollama+http://10.0.0.7:11434 or hosted=anthropic+https://api.example.com. A fleet has several URLs, separated by commas.',
+      '--upstream: Expected NAME=URL, such as gpu=http://10.0.0.7:8000, gpu=ollama+http://10.0.0.7:11434, gpu=modelmount+http://10.0.0.7:11434 or hosted=anthropic+https://api.example.com. A fleet has several URLs, separated by commas.',
     )
   return { name, urls, api: api as ApiName }
 }

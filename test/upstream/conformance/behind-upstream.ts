@@ -33,12 +33,20 @@ async function putBehind(api: ApiName, engine: Engine, folder: string): Promise<
   // The second app has a folder of its own, since some checks compare the files of the first.
   const models = emptyFolder()
   cpSync(folder, models, { recursive: true, preserveTimestamps: true })
-  const replica = await createLlm({ engine, models, logger: runLog, store: { registries: [] } })
+  const replica = await createLlm({
+    ...{ engine, models, logger: runLog, store: { registries: [] } },
+    scopes: ['inference', 'fleet'],
+  })
   const { close, url } = await listen(toNodeHandler(routesFor(), replica))
   onTestFinished(async () => {
     await close()
     await replica.close()
   })
+  if (api === 'modelmount') {
+    const front = upstreamEngine({ url, api })
+    await front.listModels?.()
+    return front
+  }
   const named: Record<string, UpstreamModelOptions> = {}
   for (const model of await replica.models.list()) {
     // Some checks have broken files.

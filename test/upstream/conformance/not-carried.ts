@@ -20,6 +20,7 @@ export const reasons = {
   toolCalls: 'A tool call arrives in one piece',
   timings: 'Progress and times of load and evaluation are those that the app knows',
   otherWords: 'The request reaches the model in other fields or messages of the same meaning',
+  precision: 'Vectors have 32 bits per number, as those of models have',
   buffers: 'An answer is generated before its reader leaves, since two apps buffer it',
 } as const
 export type Reason = keyof typeof reasons

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { root } from '../../packaging/npm.ts'
 import { type NotCarried, type Reason, reasons } from './not-carried.ts'
 import { notOverAnthropic } from './not-over-anthropic.ts'
+import { notOverModelmount } from './not-over-modelmount.ts'
 import { notOverOllama } from './not-over-ollama.ts'
 import { notOverOpenAI } from './not-over-openai.ts'
 
 export const pageFile = join(root, 'docs/upstreams.md')
 
-const lists: readonly NotCarried[] = [notOverOpenAI, notOverAnthropic, notOverOllama]
+const lists: readonly NotCarried[] = [notOverModelmount, notOverOpenAI, notOverAnthropic, notOverOllama]
 
 /** Returns the page with the table of the lists. The text around the table stays as it is. */
 export function renderPage(): string {
@@ -24,8 +25,8 @@ function renderTable(): string {
   const names = Object.keys(reasons) as readonly Reason[]
   const total = lists.map((_, index) => names.reduce((sum, name) => sum + (countsOf(name)[index] ?? 0), 0))
   return [
-    "| what differs | OpenAI's API | Anthropic's API | Ollama's API |",
-    '| --- | ---: | ---: | ---: |',
+    "| what differs | Modelmount's API | OpenAI's API | Anthropic's API | Ollama's API |",
+    '| --- | ---: | ---: | ---: | ---: |',
     ...names.map((name) => `| ${reasons[name]} | ${countsOf(name).join(' | ')} |`),
     `| Rows that differ | ${total.join(' | ')} |`,
     '',

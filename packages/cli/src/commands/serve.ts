@@ -104,7 +104,7 @@ export const serve = new Command('serve')
   .option('--no-flash-attention', 'do not use flash attention')
   .option(
     '--upstream <name=url>',
-    "further models NAME/… of another server: gpu=http://10.0.0.7:8000, with ollama+http:// or anthropic+https:// for other APIs than OpenAI's; several URLs, separated by commas, are a fleet; repeatable",
+    "further models NAME/… of another server: gpu=http://10.0.0.7:8000, with ollama+http://, anthropic+https:// or modelmount+http:// for other APIs than OpenAI's; several URLs, separated by commas, are a fleet; repeatable",
     another,
   )
   .option('--pass-env <name>', 'environment variable for model processes; repeatable', another)

@@ -108,6 +108,8 @@ export interface CallSettings extends UnaryCallOptions {
   readonly batchItem?: BatchItemCall | undefined
   /** Set for a call that another app forwards. */
   readonly forwarded?: ForwardedCall | undefined
+  /** Whether the requests already have the Modelfile defaults of their model. @default false */
+  readonly hasDefaults?: boolean | undefined
   /** Whether the call belongs to work that was admitted before: a request to a route, or `llm.chat()`. @default false */
   readonly isAdmitted?: boolean | undefined
 }
@@ -127,6 +129,7 @@ export class Call {
   readonly header: CallSettings['header']
   readonly batchItem: BatchItemCall | undefined
   readonly forwarded: ForwardedCall | undefined
+  readonly hasDefaults: boolean
   readonly isBackground: boolean
   readonly answersPerPrompt: number
   readonly resolveModel: CallSettings['resolveModel']
@@ -221,6 +224,7 @@ export class Call {
     this.header = settings.header
     this.batchItem = settings.batchItem
     this.forwarded = settings.forwarded
+    this.hasDefaults = settings.hasDefaults ?? false
     this.isBackground = background || this.forwarded?.background || settings.batchItem !== undefined
     this.signal = this.#controller.signal
     // Each answer of the call listens. Without this line, Node.js would warn of a leak.

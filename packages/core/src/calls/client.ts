@@ -84,8 +84,25 @@ export interface LlmClient {
   limitStatus(): readonly LimitStatus[]
 }
 
+export interface InputTokensOption {
+  /** Called with the tokens of each text when the model has evaluated it. */
+  readonly onInputTokens?: ((tokens: number) => void) | undefined
+}
+
 /** The client of one request to a route. */
 export interface RouteClient extends LlmClient {
+  embed(
+    request: ModelOptional<EmbedRequest>,
+    options?: ClientUnaryOptions & InputTokensOption,
+  ): Promise<WithLimitStatus<Embeddings>>
+  rerank(
+    request: ModelOptional<RerankRequest>,
+    options?: ClientUnaryOptions & InputTokensOption,
+  ): Promise<WithLimitStatus<Ranking>>
+  /** Counts the tokens of a prompt that would be read from the prompt cache now. Throws `LlmError`. */
+  countCachedTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number>
+  /** Deletes the KV states of the caller's tenant, and returns their number. */
+  deletePromptStates(): Promise<number>
   /** Counts as `detokenize`. Rejects with an `LlmError` `invalid_request` for an engine that has no pieces. */
   tokenPieces(request: DetokenizeRequest, options?: ClientUnaryOptions): Promise<readonly TokenPiece[]>
   /** The stored responses of the caller's tenant. Undefined if the app stores none. */
@@ -139,6 +156,8 @@ export interface ClientScope {
   readonly batchItem?: BatchItemCall | undefined
   /** Set if another app forwards the request. Its scope must allow this. */
   readonly forwarded?: ForwardedCall | undefined
+  /** Whether requests already have the Modelfile defaults of their model. @default false */
+  readonly hasDefaults?: boolean | undefined
 }
 
 export class CallerClient implements RouteClient {
@@ -158,6 +177,10 @@ export class CallerClient implements RouteClient {
     this.#resolveModel = isRequest ? memoizeLast(resolve) : resolve
   }
 
+  get #tenant(): string {
+    return this.#scope.forwarded?.tenant ?? tenantOf(this.#scope.caller)
+  }
+
   get models(): ModelActions {
     this.#models ??= this.#createModels()
     return this.#models
@@ -171,7 +194,7 @@ export class CallerClient implements RouteClient {
   }
 
   get responses(): TenantResponses | undefined {
-    return this.#parts.responses?.forTenant(this.#scope.forwarded?.tenant ?? tenantOf(this.#scope.caller))
+    return this.#parts.responses?.forTenant(this.#tenant)
   }
 
   async generate(
@@ -207,28 +230,36 @@ export class CallerClient implements RouteClient {
 
   async embed(
     request: ModelOptional<EmbedRequest>,
-    options: ClientUnaryOptions = {},
+    options: ClientUnaryOptions & InputTokensOption = {},
   ): Promise<WithLimitStatus<Embeddings>> {
     const { pipeline, engine } = this.#parts
     const requests = [await this.#withModel<EmbedRequest>(request)]
     return this.#tryModels(this.#toSettings('embed', requests, options), (settings) =>
-      pipeline.run(settings, (request, call) => engine.embed(request, call)),
+      pipeline.run(settings, (request, call) => engine.embed(request, watchInput(call, options))),
     )
   }
 
   async rerank(
     request: ModelOptional<RerankRequest>,
-    options: ClientUnaryOptions = {},
+    options: ClientUnaryOptions & InputTokensOption = {},
   ): Promise<WithLimitStatus<Ranking>> {
     const { pipeline, engine } = this.#parts
     const requests = [await this.#withModel<RerankRequest>(request)]
     return this.#tryModels(this.#toSettings('rerank', requests, options), (settings) =>
-      pipeline.run(settings, (request, call) => engine.rerank(request, call)),
+      pipeline.run(settings, (request, call) => engine.rerank(request, watchInput(call, options))),
     )
   }
 
   countTokens(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<number> {
     return this.#runForValue('count', request, options, (engine) => engine.countTokens)
+  }
+
+  countCachedTokens(request: GenerateRequest, options?: ClientUnaryOptions): Promise<number> {
+    return this.#runForValue('count', request, options, (engine) => engine.countCachedTokens ?? countNone)
+  }
+
+  async deletePromptStates(): Promise<number> {
+    return (await this.#parts.engine.deletePromptStates?.(this.#tenant)) ?? 0
   }
 
   render(request: ModelOptional<GenerateRequest>, options?: ClientUnaryOptions): Promise<string> {
@@ -376,7 +407,7 @@ export class CallerClient implements RouteClient {
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
     const { caller, dialect, route, requestId, header, disconnect, batchItem, isRequest } = this.#scope
-    const { forwarded } = this.#scope
+    const { forwarded, hasDefaults } = this.#scope
     return {
       ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
@@ -385,6 +416,7 @@ export class CallerClient implements RouteClient {
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
       ...(forwarded && { forwarded }),
+      ...(hasDefaults && { hasDefaults }),
       ...(isRequest && { isAdmitted: true }),
       ...(background && { background }),
     }
@@ -452,6 +484,20 @@ const rejectPieces = async (): Promise<never> => {
     issue: 'unsupported',
   })
 }
+
+const countNone = async (): Promise<number> => 0
+
+/** Reports evaluated tokens to the reader, too. */
+const watchInput = (call: EngineCall, { onInputTokens: report }: InputTokensOption): EngineCall =>
+  report
+    ? {
+        ...call,
+        onInputTokens: (tokens) => {
+          call.onInputTokens?.(tokens)
+          report(tokens)
+        },
+      }
+    : call
 
 /** Stops to wait for a load when `onProgress` throws, and throws its error. */
 async function watchLoad(

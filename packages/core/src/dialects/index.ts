@@ -3,11 +3,12 @@
 import { checkKeys, describeValue } from '../options/check.ts'
 import { createAdminTable } from './admin/index.ts'
 import { anthropic } from './anthropic/index.ts'
+import { modelmount } from './modelmount/index.ts'
 import { ollama, ollamaWithCloud } from './ollama/index.ts'
 import { openai, openaiWithLlamaServer } from './openai/index.ts'
 import { createDialectTable, type DialectTable } from './table.ts'
 
-const dialects = [ollama, openai, anthropic] as const
+const dialects = [ollama, openai, anthropic, modelmount] as const
 
 export type DialectName = (typeof dialects)[number]['name']
 

@@ -30,7 +30,7 @@ export function createDefaultsStep({ settingsOf, maxContextSize, logger }: Defau
     name: 'defaults',
     before(call) {
       const { model } = call
-      const defaults = model && resolveDefaults(model)
+      const defaults = model && !call.hasDefaults ? resolveDefaults(model) : undefined
       if (model && defaults) warnOnce(model, defaults.parameters)
       const settings = settingsOf(call.modelName)
       const complete = (request: GenerateRequest): GenerateRequest => {

@@ -8,7 +8,7 @@ import type { EngineHealth } from '../engine-health.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { ReplicaEvent, ReplicaStatus } from '../replicas.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
 import { FleetAnswer } from './fleet-answer.ts'
 import { FleetMembers } from './fleet-members.ts'
 import { listModels, replicasWith } from './fleet-models.ts'
@@ -53,7 +53,7 @@ export class FleetEngine implements Engine {
   }
 
   boundTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    return this.#run(request.model, call, (engine) => engine.boundTokens(request))
+    return this.#run(request.model, call, (engine, call) => engine.boundTokens(request, call))
   }
 
   /** Replicas with the same model see the same. */
@@ -83,13 +83,22 @@ export class FleetEngine implements Engine {
     return this.#run(request.model, call, (engine, call) => engine.detokenize(request, call))
   }
 
-  /** Each server decides when it loads a model. */
-  load(model: string, _options: LoadOptions, call: EngineCall): Promise<void> {
-    return this.#run(model, call, (engine) => engine.load(model))
+  tokenPieces(request: DetokenizeRequest, call: EngineCall): Promise<readonly TokenPiece[]> {
+    return this.#run(request.model, call, (engine, call) => engine.tokenPieces(request, call))
+  }
+
+  /** Loads the model on one replica. The others load it when they get a call. */
+  load(model: string, options: LoadOptions, call: EngineCall): Promise<void> {
+    return this.#run(model, call, (engine, call) => engine.load(model, options, call))
   }
 
   async unload(model: string): Promise<void> {
     await Promise.all(this.#members.all.map(({ engine }) => engine.unload(model)))
+  }
+
+  async deletePromptStates(tenant: string): Promise<number> {
+    const counts = await Promise.all(this.#members.all.map(({ engine }) => engine.deletePromptStates(tenant)))
+    return counts.reduce((sum, count) => sum + count, 0)
   }
 
   loaded(): readonly LoadedModel[] {

@@ -4,18 +4,19 @@ import { tryParseJson } from '../../util/try-parse-json.ts'
 import type { EngineCall } from '../engine.ts'
 import { type GenerateEvent, type PromptUsage, type TokenUsage, uncached } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
-import type { AnswerPiece, ReportedUsage } from './upstream-api.ts'
+import type { AnswerDefaults, AnswerPiece, ReportedUsage } from './upstream-api.ts'
 import { invalidResponse } from './upstream-errors.ts'
 
-export interface AnswerContext {
+export interface AnswerContext extends AnswerDefaults {
   readonly request: GenerateRequest
   readonly call: Pick<EngineCall, 'signal'>
-  readonly fingerprint: string
-  /** Tokens of the prompt, as far as they are known before the server says it. */
-  readonly estimatedInputTokens: number
 }
 
-/** Ends early, without an error, when the signal aborts. */
+/**
+ * Ends early, without an error, when the signal aborts.
+ *
+ * @param pieces those of an answer, in the lists in which they arrive. The last piece is `end`
+ */
 export async function* toEvents(
   pieces: AsyncIterable<readonly AnswerPiece[]>,
   context: AnswerContext,

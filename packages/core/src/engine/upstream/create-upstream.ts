@@ -1,5 +1,6 @@
 /** Creates an upstream engine with the API that its options name. */
 import { AnthropicApi } from './anthropic/anthropic-api.ts'
+import { ModelmountApi } from './modelmount/modelmount-api.ts'
 import { OllamaApi } from './ollama/ollama-api.ts'
 import { OpenAiApi } from './openai/openai-api.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
@@ -11,5 +12,6 @@ export const createUpstream = (options: ResolvedUpstreamOptions): UpstreamEngine
 
 function createApi({ api, server }: ResolvedUpstreamOptions): UpstreamApi {
   if (api === 'anthropic') return new AnthropicApi()
+  if (api === 'modelmount') return new ModelmountApi()
   return api === 'ollama' ? new OllamaApi() : new OpenAiApi(server)
 }

@@ -9,8 +9,9 @@ export interface UpstreamOptions {
    */
   readonly url: string | URL
   /**
-   * The API that the server has. `openai`: vLLM, SGLang, llama-server, LM Studio, hosted services, and another app
-   * with Modelmount.
+   * The API that the server has. `openai`: vLLM, SGLang, llama-server, LM Studio and hosted services. `modelmount`: another
+   * app with Modelmount, whose answers, errors and counts arrive without loss. The key of this app there needs the scope
+   * `fleet`.
    *
    * @default 'openai'
    */
@@ -40,7 +41,8 @@ export interface UpstreamOptions {
   readonly backgroundBelow?: number
   /**
    * Whether the server is another app with Modelmount that trusts this one. Calls then name their tenant, and the server
-   * neither limits nor charges them. The key of this app needs the scopes `inference` and `fleet`.
+   * neither limits nor charges them. The key of this app needs the scopes `inference` and `fleet`. Always with the API
+   * `modelmount`.
    *
    * @default false
    */
@@ -81,7 +83,7 @@ export interface ResolvedUpstreamOptions {
   readonly stallTimeoutMs: number
 }
 
-const apiNames = ['openai', 'anthropic', 'ollama'] as const
+const apiNames = ['openai', 'anthropic', 'ollama', 'modelmount'] as const
 const servers = ['vllm', 'sglang', 'llama-server', 'modelmount', 'openai', 'other'] as const
 export const capabilities = [
   'completion',
@@ -102,7 +104,8 @@ const maxTimeoutMs = 3_600_000
 export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstreamOptions {
   checkObject('', options)
   checkKeys('', options, names)
-  const { url, api = 'openai', server, apiKey, headers = {}, models, forwardTenants = false } = options
+  const { url, api = 'openai', server, apiKey, headers = {}, models } = options
+  const { forwardTenants = api === 'modelmount' } = options
   if (!apiNames.includes(api))
     throw new TypeError(`Expected \`api\` to be one of ${apiNames.join(', ')}, got ${describeValue(api)}`)
   if (server !== undefined && (api !== 'openai' || !servers.includes(server)))
@@ -112,6 +115,8 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
       `Expected \`apiKey\` to be a string or a function, got a value of type ${typeof apiKey}`,
     )
   checkBoolean('forwardTenants', forwardTenants)
+  if (api === 'modelmount' && !forwardTenants)
+    throw new TypeError('Expected `forwardTenants` to be true with the API modelmount')
   checkHeaders(headers)
   const baseUrl = toBaseUrl(url)
   const timeout = (

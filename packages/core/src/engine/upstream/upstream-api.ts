@@ -1,10 +1,11 @@
 /** What differs between the APIs of upstream servers. */
-import type { Capability } from '../../models/gguf/model-details.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
+import type { Model } from '../../models/model.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embeddings.ts'
 import type { EngineCall } from '../engine.ts'
-import type { FinishReason, PromptProgress, SampledToken } from '../events.ts'
-import type { CacheLifetime, GenerateRequest } from '../request.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
+import type { FinishReason, GenerateEvent, PromptProgress, SampledToken } from '../events.ts'
+import type { CacheLifetime, GenerateRequest, LoadOptions } from '../request.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
 /** Methods throw the errors of `Engine`. What an API cannot do is an `LlmError` `invalid_request` with a `param`. */
@@ -12,23 +13,44 @@ export interface UpstreamApi {
   /** Headers of each request. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>
   listModels(client: UpstreamClient, signal: AbortSignal): Promise<readonly ListedModel[]>
-  /** Yields the pieces of an answer in the lists in which they arrive. The last piece is `end`. */
+  /** Yields the events of an answer. Ends early, without an error, when the signal aborts. */
   generate(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
-  ): AsyncIterable<readonly AnswerPiece[]>
+    answer: AnswerDefaults,
+  ): AsyncIterable<GenerateEvent>
+  /** Whether `countTokens` always counts, and so also bounds the tokens of a prompt. @default false */
+  readonly countsExactly?: boolean
   /** Counts the tokens of a prompt. Resolves to undefined if the server cannot count. */
   countTokens?(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
   ): Promise<number | undefined>
+  countCachedTokens?(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<number>
   embed?(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings>
   rerank?(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking>
   render?(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<string>
   tokenize?(request: TokenizeRequest, client: UpstreamClient, call: EngineCall): Promise<readonly number[]>
   detokenize?(request: DetokenizeRequest, client: UpstreamClient, call: EngineCall): Promise<string>
+  tokenPieces?(
+    request: DetokenizeRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+  ): Promise<readonly TokenPiece[]>
+  /** Absent if the server decides when it loads a model. */
+  load?(model: string, options: LoadOptions, client: UpstreamClient, call: EngineCall): Promise<void>
+  unload?(model: string, client: UpstreamClient, signal: AbortSignal): Promise<void>
+  /** Deletes the KV states of the tenant of the client, and returns their number. */
+  deletePromptStates?(client: UpstreamClient, signal: AbortSignal): Promise<number>
+}
+
+/** What an answer has until the server says it. */
+export interface AnswerDefaults {
+  readonly fingerprint: string
+  /** Tokens of the prompt. */
+  readonly estimatedInputTokens: number
 }
 
 /** A model, with what the server says about it. */
@@ -43,6 +65,10 @@ export interface ListedModel {
   readonly quantization?: string | undefined
   readonly architecture?: string | undefined
   readonly digest?: string | undefined
+  /** The other fields of the details. */
+  readonly details?: ModelDetails | undefined
+  readonly defaults?: Model['defaults'] | undefined
+  readonly config?: Model['config'] | undefined
 }
 
 /** Counts of the server. Those that it does not report are absent. */

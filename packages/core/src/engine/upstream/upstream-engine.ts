@@ -7,11 +7,10 @@ import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../embedd
 import type { Engine, EngineCall, LoadedModel } from '../engine.ts'
 import type { EngineHealth } from '../engine-health.ts'
 import type { GenerateEvent } from '../events.ts'
-import type { GenerateRequest } from '../request.ts'
+import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { boundImageTokens, estimatePromptTokens, measureTextBytes } from '../request-input.ts'
 import { unlimitedTokens } from '../request-limits.ts'
-import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
-import { toEvents } from './answer-events.ts'
+import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
 import { BackgroundTurns } from './background-turns.ts'
 import { toForwardedHeaders } from './forwarded-headers.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
@@ -20,6 +19,8 @@ import { UpstreamClient } from './upstream-client.ts'
 import { unsupportedByUpstream } from './upstream-errors.ts'
 import { UpstreamModels } from './upstream-models.ts'
 
+/** Time limit for the end of running calls, in ms, since calls without a caller have no signal. */
+const unloadTimeoutMs = 300_000
 /** Tokens of the template's markup around a message, at most. */
 const maxMarkupTokens = 32
 
@@ -52,8 +53,8 @@ export class UpstreamEngine implements Engine {
   generate(request: GenerateRequest, call: EngineCall): AsyncIterable<GenerateEvent> {
     return this.#turns.stream(call, () => {
       const own = this.#withinContext(this.#toOwn(request, call))
-      return toEvents(this.#api.generate(own, this.#clientFor(call), call), {
-        ...{ request, call, fingerprint: this.#fingerprint },
+      return this.#api.generate(own, this.#clientFor(call), call, {
+        fingerprint: this.#fingerprint,
         estimatedInputTokens: estimatePromptTokens(request),
       })
     })
@@ -68,11 +69,17 @@ export class UpstreamEngine implements Engine {
   }
 
   /** Each token stands for at least one byte, or for a part of an image. */
-  async boundTokens(request: GenerateRequest): Promise<number> {
+  async boundTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
+    if (this.#api.countsExactly) return this.countTokens(request, call)
     const { input } = request
     const messages = input.kind === 'infill' ? 0 : (input.messages?.length ?? 0)
     const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2) + boundImageTokens(input)
     return Math.min(bound, this.#models.contextSizeOf(request.model) || bound)
+  }
+
+  async countCachedTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
+    const own = this.#toOwn(request, call)
+    return (await this.#api.countCachedTokens?.(own, this.#clientFor(call), call)) ?? 0
   }
 
   seesImages({ model }: GenerateRequest): boolean {
@@ -108,16 +115,29 @@ export class UpstreamEngine implements Engine {
     return this.#api.detokenize(this.#toOwn(request, call), this.#clientFor(call), call)
   }
 
-  /** The server decides when it loads a model. */
-  async load(model: string): Promise<void> {
+  async tokenPieces(request: DetokenizeRequest, call: EngineCall): Promise<readonly TokenPiece[]> {
+    if (!this.#api.tokenPieces) throw unsupportedByUpstream('the text of each token', 'with_pieces')
+    return this.#api.tokenPieces(this.#toOwn(request, call), this.#clientFor(call), call)
+  }
+
+  async load(model: string, options: LoadOptions, call: EngineCall): Promise<void> {
     const found = await this.#models.find(model)
     if (!found) throw modelNotFound(model)
+    await this.#api.load?.(found.name, options, this.#clientFor(call), call)
     this.#used.add(found.name)
   }
 
   async unload(model: string): Promise<void> {
     const found = await this.#models.expect(model)
-    if (found) this.#used.delete(found.name)
+    if (!found) return
+    const signal = AbortSignal.timeout(unloadTimeoutMs)
+    await this.#api.unload?.(found.name, this.#clientFor({ signal }), signal)
+    this.#used.delete(found.name)
+  }
+
+  async deletePromptStates(tenant: string): Promise<number> {
+    const signal = AbortSignal.timeout(unloadTimeoutMs)
+    return (await this.#api.deletePromptStates?.(this.#clientFor({ tenant, signal }), signal)) ?? 0
   }
 
   loaded(): readonly LoadedModel[] {

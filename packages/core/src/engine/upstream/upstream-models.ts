@@ -114,22 +114,25 @@ export class UpstreamModels {
   }
 
   #toModel(listed: ListedModel): Model {
-    const { name, modifiedAt = new Date(0), sizeBytes = 0, digest } = listed
+    const { name, modifiedAt = new Date(0), sizeBytes = 0, digest, defaults, config } = listed
     const model: Model = {
       ...{ name, path: '', sizeBytes, modifiedAt, isBuiltIn: false },
       digest: digest ?? createHash('sha256').update(`${this.#options.identity} ${name}`).digest('hex'),
       details: this.#toDetails(listed),
+      ...(defaults && { defaults }),
+      ...(config && { config }),
     }
     if (this.#options.models?.[name]?.capabilities ?? listed.capabilities) this.#described.add(model)
     return model
   }
 
   #toDetails(listed: ListedModel): ModelDetails {
-    const { name, architecture = 'unknown', parameterSize = '', quantization = 'unknown' } = listed
+    const { name, architecture = 'unknown', parameterSize = '', quantization = 'unknown', details } = listed
     const own = this.#options.models?.[name]
     const contextSize = own?.contextSize ?? listed.contextSize
     return {
       ...{ metadata: {}, tensors: [], architecture, parameterSize, quantization, parameterCount: 0 },
+      ...details,
       ...(contextSize !== undefined && { contextSize }),
       capabilities: own?.capabilities ?? listed.capabilities ?? defaultCapabilities,
     }

@@ -2,7 +2,9 @@
 import { z } from 'zod'
 
 const number = z.number()
-const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob: number })
+/** JSON has no infinite numbers. The logarithm of an impossible token is null in a message. */
+const logprob = number.nullable().transform((value) => value ?? Number.NEGATIVE_INFINITY)
+const TokenLogprob = z.object({ id: z.int(), text: z.string(), bytes: z.array(z.int()), logprob })
 const SampledToken = TokenLogprob.extend({ top: z.array(TokenLogprob) })
 const PromptToken = SampledToken.extend({ logprob: number.nullable() })
 const promptUsage = {

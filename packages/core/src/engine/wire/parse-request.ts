@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { formatFieldPath, invalidRequest } from '../../errors.ts'
 import type { EmbedRequest, RerankRequest } from '../embeddings.ts'
-import type { GenerateRequest } from '../request.ts'
+import type { GenerateRequest, LoadOptions } from '../request.ts'
 import { measureTextLength } from '../request-input.ts'
 import { limits } from '../request-limits.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../tokens.ts'
@@ -11,6 +11,7 @@ import {
   EmbedSchema,
   ForwardedGenerateSchema,
   GenerateSchema,
+  ModelSchema,
   RerankSchema,
   TokenizeSchema,
 } from './request-schema.ts'
@@ -52,6 +53,12 @@ export const parseDetokenizeRequest = createParser<DetokenizeRequest>(
   DetokenizeSchema,
   ({ tokens }) => tokens.length,
   'tokens',
+)
+/** A request to load or unload a model. */
+export const parseModelRequest = createParser<{ readonly model: string; readonly load?: LoadOptions }>(
+  ModelSchema,
+  ({ model }) => model.length,
+  'model',
 )
 
 /** Returns the total length in characters. A token id counts as one character. */

@@ -284,3 +284,4 @@ export const RerankSchema = z.object({
 const flag = z.boolean().optional()
 export const TokenizeSchema = z.object({ ...modelFields, text, addSpecial: flag, parseSpecial: flag })
 export const DetokenizeSchema = z.object({ ...modelFields, tokens: tokenIds })
+export const ModelSchema = z.object(modelFields)

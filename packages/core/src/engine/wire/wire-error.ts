@@ -1,4 +1,4 @@
-/** Converts errors to messages for the socket and back. */
+/** Converts errors to messages for model processes and other apps, and back. */
 import { z } from 'zod'
 import { LlmError, type LlmErrorCode, type LlmErrorDetails } from '../../errors.ts'
 
@@ -14,6 +14,11 @@ export type WireError = z.output<typeof WireError>
 export const toWireError = (error: unknown): WireError => {
   const { code, message, details, cause } = LlmError.from(error)
   return { code, message, details: { ...details }, ...(cause !== undefined && { cause: formatStack(cause) }) }
+}
+/** For another app. The cause stays in the log of this app, since it may contain paths and addresses. */
+export function toForwardedError(error: LlmError): WireError {
+  const { cause: _, ...told } = toWireError(error)
+  return told
 }
 export const fromWireError = ({ code, message, details, cause }: WireError): LlmError =>
   new LlmError(

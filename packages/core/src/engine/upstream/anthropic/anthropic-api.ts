@@ -1,9 +1,11 @@
 /** Requests and answers of the Anthropic API. */
 import { LlmError } from '../../../errors.ts'
 import type { EngineCall } from '../../engine.ts'
+import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
+import { toEvents } from '../answer-events.ts'
 import { readCount, readRecord } from '../response-fields.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
 import { toEmptyAnswer, toPieces } from './chat-answer.ts'
@@ -22,7 +24,16 @@ export class AnthropicApi implements UpstreamApi {
     return readModels(client, signal)
   }
 
-  async *generate(
+  generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+    answer: AnswerDefaults,
+  ): AsyncIterable<GenerateEvent> {
+    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
+  }
+
+  async *#pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,

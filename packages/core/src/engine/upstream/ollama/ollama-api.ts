@@ -1,8 +1,10 @@
 /** Requests and answers of the Ollama API. The server cannot count tokens. */
 import type { Embeddings, EmbedRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
+import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import { toEvents } from '../answer-events.ts'
+import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { toPieces } from './chat-answer.ts'
 import { toOllamaRequest } from './chat-request.ts'
@@ -20,7 +22,16 @@ export class OllamaApi implements UpstreamApi {
     return this.#models.read(client, signal)
   }
 
-  async *generate(
+  generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+    answer: AnswerDefaults,
+  ): AsyncIterable<GenerateEvent> {
+    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
+  }
+
+  async *#pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,

@@ -2,11 +2,13 @@
 import { isRecord } from '../../../util/is-record.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
+import type { GenerateEvent } from '../../events.ts'
 import type { ChatInput, GenerateRequest } from '../../request.ts'
 import { isRaw, toTemplateMessages } from '../../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
+import { toEvents } from '../answer-events.ts'
 import type { OpenAiServer } from '../options.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
 import { readAnswer, toCount } from './answer-chunks.ts'
@@ -36,7 +38,16 @@ export class OpenAiApi implements UpstreamApi {
     return models.map((model) => ({ ...toListedModel(model), ...toCapabilities(body.models, model.id) }))
   }
 
-  async *generate(
+  generate(
+    request: GenerateRequest,
+    client: UpstreamClient,
+    call: EngineCall,
+    answer: AnswerDefaults,
+  ): AsyncIterable<GenerateEvent> {
+    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
+  }
+
+  async *#pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,

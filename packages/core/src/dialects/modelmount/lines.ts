@@ -1,0 +1,61 @@
+/** Streams the lines of a response. */
+import type { RouteClient } from '../../calls/client.ts'
+import type { Line } from '../../engine/wire/app-api.ts'
+import { LlmError } from '../../errors.ts'
+import { jsonLine, ndjson } from '../../http/streams.ts'
+import { readAhead } from '../../util/read-ahead.ts'
+import type { Handler } from '../dialect.ts'
+
+/** The other app ignores empty lines. */
+const heartbeat = '\n'
+
+/**
+ * Creates a handler whose response begins when the body is read. Later failures are lines of the response, so that the other
+ * app gets them whole.
+ *
+ * @param work yields the lines for the body of the request
+ */
+export const lineRoute =
+  (work: (body: unknown, llm: RouteClient, signal: AbortSignal) => AsyncIterable<Line>): Handler =>
+  async ({ request, llm, onError }) => {
+    const body = await request.json()
+    const { signal } = request
+    return ndjson(toText(work(body, llm, signal), signal), { onError, heartbeat })
+  }
+
+async function* toText(lines: AsyncIterable<Line>, signal: AbortSignal): AsyncGenerator<string> {
+  try {
+    for await (const line of lines) yield jsonLine(line)
+  } catch (cause) {
+    // The other app has left.
+    if (!signal.aborted || LlmError.is(cause)) throw cause
+  }
+}
+
+/**
+ * Creates a handler for a call with one result.
+ *
+ * @param run returns the lines of the result, and may push lines before
+ */
+export const resultRoute = (
+  run: (
+    body: unknown,
+    llm: RouteClient,
+    context: { readonly signal: AbortSignal; readonly push: (line: Line) => void },
+  ) => Promise<Iterable<Line>>,
+): Handler =>
+  lineRoute((body, llm, signal) =>
+    readAhead<Line>(signal, async (push, signal) => {
+      for (const line of await run(body, llm, { signal, push })) push(line)
+    }),
+  )
+
+/** The pieces of a text or list, and what belongs to it. */
+export function* partLines(
+  whole: string | readonly unknown[],
+  size: number,
+  result: Extract<Line, { readonly result: unknown }>['result'] = null,
+): Generator<Line> {
+  for (let at = 0; at < whole.length; at += size) yield { part: whole.slice(at, at + size) }
+  yield { result }
+}
