@@ -159,7 +159,9 @@ async function textOf(client: Socket): Promise<string> {
 }
 
 test('a client that reads a whole answer slowly gets all of it', async () => {
-  const { send } = await start(plainNode)
+  const { send } = await start(plainNode, {
+    outputBuffer: { perCaller: '1gb', total: '1gb', stallTimeout: '2s' },
+  })
   const begin = performance.now()
 
   const { client } = await send(chat(false).replace('\r\n', '\r\nconnection: close\r\n'))

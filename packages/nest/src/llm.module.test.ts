@@ -621,7 +621,7 @@ describe('paths', () => {
     expect(slashes.body.error.message).toBe('model "a/b" not found')
     expect(lines.map(([, message]) => message)).toEqual(
       expect.arrayContaining([
-        'LlmController (ollama, openai, anthropic) {/api/llm}:',
+        'LlmController (ollama, openai, anthropic, modelmount) {/api/llm}:',
         'Mapped {/api/llm/v1/chat/completions, POST} route',
         'Mapped {/api/llm/v1/models, GET} route',
       ]),

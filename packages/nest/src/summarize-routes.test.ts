@@ -34,7 +34,7 @@ test('the start-up log has one line for our routes, and all lines for those of t
   expect(logger.lines.filter((line) => /Resolver|Explorer/.test(line))).toEqual([
     '[RoutesResolver] UsersController {/users}:',
     '[RouterExplorer] Mapped {/users, GET} route',
-    '[RoutesResolver] LlmController (ollama, openai, anthropic) {/llm}:',
+    '[RoutesResolver] LlmController (ollama, openai, anthropic, modelmount) {/llm}:',
   ])
   expect(logger.lines).toContainEqual(expect.stringContaining('Nest application successfully started'))
 })

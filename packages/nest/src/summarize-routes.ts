@@ -6,7 +6,7 @@ export const routesController = 'LlmController'
 
 /**
  * Wraps the logger of an app, so that the start-up log has one line for the routes of an `LlmModule` instead of one line
- * per route: `LlmController (ollama, openai, anthropic) {/llm}:`. Other lines stay as they are.
+ * per route: `LlmController (ollama, openai, anthropic, modelmount) {/llm}:`. Other lines stay as they are.
  *
  * @example NestFactory.create(AppModule, { logger: summarizeRoutes(new ConsoleLogger()) })
  */

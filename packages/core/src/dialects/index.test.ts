@@ -37,7 +37,7 @@ function speakerOf(response: { readonly body: unknown }): string {
 }
 
 test('all dialects are served by default, and a shared path is one route', () => {
-  expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic'])
+  expect(dialectNames).toEqual(['ollama', 'openai', 'anthropic', 'modelmount'])
   expect(pathsOf().sort()).toEqual([
     'DELETE /api/delete',
     'DELETE /v1/conversations/:id',
@@ -49,6 +49,7 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'GET /api/ps',
     'GET /api/tags',
     'GET /api/version',
+    'GET /modelmount/v1/models',
     'GET /v1/batches',
     'GET /v1/batches/:id',
     'GET /v1/conversations/:id',
@@ -76,6 +77,18 @@ test('all dialects are served by default, and a shared path is one route', () =>
     'POST /api/pull',
     'POST /api/push',
     'POST /api/show',
+    'POST /modelmount/v1/count-cached-tokens',
+    'POST /modelmount/v1/count-tokens',
+    'POST /modelmount/v1/delete-prompt-states',
+    'POST /modelmount/v1/detokenize',
+    'POST /modelmount/v1/embed',
+    'POST /modelmount/v1/generate',
+    'POST /modelmount/v1/load',
+    'POST /modelmount/v1/render',
+    'POST /modelmount/v1/rerank',
+    'POST /modelmount/v1/token-pieces',
+    'POST /modelmount/v1/tokenize',
+    'POST /modelmount/v1/unload',
     'POST /v1/batches',
     'POST /v1/batches/:id/cancel',
     'POST /v1/chat/completions',
@@ -181,7 +194,9 @@ test('with llamaServerRoutes, routes of the server of llama.cpp are served, too'
   expect(routes.filter(({ method }) => method === 'POST').map(({ path }) => path)).toEqual(
     expect.arrayContaining(['/rerank', '/tokenize', '/detokenize', '/apply-template']),
   )
-  expect(pathsOf().filter((route) => /tokenize|apply| .rerank/.test(route))).toEqual([])
+  expect(pathsOf().filter((route) => / .(?:tokenize|detokenize|apply-template|rerank)$/.test(route))).toEqual(
+    [],
+  )
 })
 
 test.each<[readonly DialectName[] | undefined, object, string]>([
@@ -199,6 +214,6 @@ test.each<[readonly DialectName[] | undefined, object, string]>([
 
 test('an unknown dialect throws a TypeError', () => {
   expect(() => routesFor(['latin' as DialectName])).toThrow(
-    "Expected a dialect of ollama, openai, anthropic, got 'latin'",
+    "Expected a dialect of ollama, openai, anthropic, modelmount, got 'latin'",
   )
 })

@@ -1,6 +1,6 @@
 /** Streams the lines of a response. */
 import type { RouteClient } from '../../calls/client.ts'
-import type { Line } from '../../engine/wire/app-api.ts'
+import type { WireLine } from '../../engine/wire/app-api.ts'
 import { LlmError } from '../../errors.ts'
 import { jsonLine, ndjson } from '../../http/streams.ts'
 import { readAhead } from '../../util/read-ahead.ts'
@@ -16,14 +16,14 @@ const heartbeat = '\n'
  * @param work yields the lines for the body of the request
  */
 export const lineRoute =
-  (work: (body: unknown, llm: RouteClient, signal: AbortSignal) => AsyncIterable<Line>): Handler =>
+  (work: (body: unknown, llm: RouteClient, signal: AbortSignal) => AsyncIterable<WireLine>): Handler =>
   async ({ request, llm, onError }) => {
     const body = await request.json()
     const { signal } = request
     return ndjson(toText(work(body, llm, signal), signal), { onError, heartbeat })
   }
 
-async function* toText(lines: AsyncIterable<Line>, signal: AbortSignal): AsyncGenerator<string> {
+async function* toText(lines: AsyncIterable<WireLine>, signal: AbortSignal): AsyncGenerator<string> {
   try {
     for await (const line of lines) yield jsonLine(line)
   } catch (cause) {
@@ -41,11 +41,11 @@ export const resultRoute = (
   run: (
     body: unknown,
     llm: RouteClient,
-    context: { readonly signal: AbortSignal; readonly push: (line: Line) => void },
-  ) => Promise<Iterable<Line>>,
+    context: { readonly signal: AbortSignal; readonly push: (line: WireLine) => void },
+  ) => Promise<Iterable<WireLine>>,
 ): Handler =>
   lineRoute((body, llm, signal) =>
-    readAhead<Line>(signal, async (push, signal) => {
+    readAhead<WireLine>(signal, async (push, signal) => {
       for (const line of await run(body, llm, { signal, push })) push(line)
     }),
   )
@@ -54,8 +54,8 @@ export const resultRoute = (
 export function* partLines(
   whole: string | readonly unknown[],
   size: number,
-  result: Extract<Line, { readonly result: unknown }>['result'] = null,
-): Generator<Line> {
+  result: Extract<WireLine, { readonly result: unknown }>['result'] = null,
+): Generator<WireLine> {
   for (let at = 0; at < whole.length; at += size) yield { part: whole.slice(at, at + size) }
   yield { result }
 }

@@ -36,7 +36,7 @@ const LoadEvent = z.object({
 })
 
 /** A line of a response. The last one is a `result`, an `error`, or the event `end`. */
-export type Line =
+export type WireLine =
   | { readonly event: GenerateEvent | ({ readonly type: 'progress' } & LoadProgress) }
   /** Tokens of an input that the model has evaluated. */
   | { readonly inputTokens: number }
@@ -54,7 +54,7 @@ const LineSchema: z.ZodType<unknown> = z.union([
 ])
 
 /** Returns undefined for a line that is none of these. */
-export function parseLine(value: unknown): Line | undefined {
+export function parseLine(value: unknown): WireLine | undefined {
   const { success, data } = LineSchema.safeParse(value)
-  return success ? (data as Line) : undefined
+  return success ? (data as WireLine) : undefined
 }

@@ -11,7 +11,7 @@ import { decodeVector } from '../../wire/vectors.ts'
 import type { ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
-import { type Result, readLines, readResult } from './read-lines.ts'
+import { readLines, readResult, type WireResult } from './read-lines.ts'
 
 export class ModelmountApi implements UpstreamApi {
   readonly countsExactly = true
@@ -113,7 +113,7 @@ const read = (
   json: { readonly model: string },
   client: UpstreamClient,
   call: EngineCall,
-): Promise<Result> => readResult(client, { path, json, model: json.model, signal: call.signal }, call)
+): Promise<WireResult> => readResult(client, { path, json, model: json.model, signal: call.signal }, call)
 
 async function readNumber(...call: Parameters<typeof read>): Promise<number> {
   const { result } = await read(...call)
@@ -122,7 +122,7 @@ async function readNumber(...call: Parameters<typeof read>): Promise<number> {
 }
 
 function numbersIn<Name extends string>(
-  result: Result['result'],
+  result: WireResult['result'],
   names: readonly Name[],
 ): Readonly<Record<Name, number>> {
   if (typeof result !== 'object' || !result || !names.every((name) => isNumber(result[name])))
@@ -143,7 +143,7 @@ function expectItems<Item>(
   if (items.length !== count || !items.every(isItem)) throw invalidResponse('its list is not as expected')
 }
 
-function toText({ items }: Result): string {
+function toText({ items }: WireResult): string {
   expectItems(items, items.length, isText)
   return items.join('')
 }

@@ -2,12 +2,12 @@
 import { LlmError } from '../../../errors.ts'
 import { tryParseJson } from '../../../util/try-parse-json.ts'
 import type { EngineCall } from '../../engine.ts'
-import { type Line, parseLine } from '../../wire/app-api.ts'
+import { parseLine, type WireLine } from '../../wire/app-api.ts'
 import { fromWireError } from '../../wire/wire-error.ts'
 import type { UpstreamClient, UpstreamRequest } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
 
-type AnswerLine = Exclude<Line, { readonly error: unknown }>
+type AnswerLine = Exclude<WireLine, { readonly error: unknown }>
 
 /** Throws the error of the other app. Ends without an error when the signal aborts. */
 export async function* readLines(
@@ -20,16 +20,16 @@ export async function* readLines(
     if (at < 0) yield lines as readonly AnswerLine[]
     else {
       yield lines.slice(0, at) as readonly AnswerLine[]
-      const error = fromWireError((lines[at] as Extract<Line, { readonly error: unknown }>).error)
+      const error = fromWireError((lines[at] as Extract<WireLine, { readonly error: unknown }>).error)
       throw LlmError.is(error) ? error : invalidResponse('its error has an unknown code')
     }
   }
 }
 
-export interface Result {
+export interface WireResult {
   /** The items of all lists, or the pieces of a text. */
   readonly items: readonly unknown[]
-  readonly result: Extract<Line, { readonly result: unknown }>['result']
+  readonly result: Extract<WireLine, { readonly result: unknown }>['result']
 }
 
 /** Rejects with the reason of the signal when it aborts. */
@@ -37,7 +37,7 @@ export async function readResult(
   client: UpstreamClient,
   request: UpstreamRequest,
   { onInputTokens, onProgress }: EngineCall,
-): Promise<Result> {
+): Promise<WireResult> {
   const items: unknown[] = []
   for await (const lines of readLines(client, request))
     for (const line of lines) {
@@ -52,7 +52,7 @@ export async function readResult(
   throw invalidResponse('it ended before its result')
 }
 
-function toLine(text: string): Line {
+function toLine(text: string): WireLine {
   const line = parseLine(tryParseJson(text))
   if (!line) throw invalidResponse('a line is not as expected')
   return line
