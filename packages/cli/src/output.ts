@@ -6,15 +6,20 @@ export const print = (text: string): boolean => process.stdout.write(text)
 export const asJson = (value: object): string => `${JSON.stringify(value, null, 2)}\n`
 
 /**
- * Logs a message on stderr. Adds the error, or its cause, because responses omit the cause.
+ * Logs a message on stderr. Adds the error, or its cause, because responses omit the cause. The line of an event without an error,
+ * such as `replica ejected`, has its details.
  *
  * @param message may be the message of the error with flags in place of options
  */
 export function logToStderr(details: object, message: string): void {
   const { err } = details as { readonly err?: Error }
-  const reason = err?.cause instanceof Error ? err.cause : err
-  const isSame = reason?.message === message || withFlags(reason?.message ?? '') === message
-  const [cause] = reason === undefined || isSame ? [] : reason.message.split('\n')
+  if (!err) {
+    logFieldsToStderr(details, message)
+    return
+  }
+  const reason = err.cause instanceof Error ? err.cause : err
+  const isSame = reason.message === message || withFlags(reason.message) === message
+  const [cause] = isSame ? [] : reason.message.split('\n')
   process.stderr.write(`modelmount: ${message}${cause ? ` (${cause})` : ''}\n`)
 }
 
