@@ -139,7 +139,7 @@ export class UpstreamClient {
         ...own,
         ...(json && { 'content-type': 'application/json' }),
       },
-      ...(json && { body: JSON.stringify(json) }),
+      ...(json && { body: toWellFormedJson(json) }),
       signal,
     }
     for (let attempt = 1; ; attempt++) {
@@ -165,6 +165,18 @@ export class UpstreamClient {
     }
   }
 }
+
+/**
+ * Replaces unpaired surrogates, which a text has that was cut within an emoji. `JSON.stringify()` writes them as `\ud83e`, and vLLM
+ * rejects them in a prompt, and fails with 500 for them in a stop sequence.
+ */
+function toWellFormedJson(value: object): string {
+  const text = JSON.stringify(value)
+  return text.includes('\\ud') ? text.replace(unpairedSurrogate, '$1\\ufffd') : text
+}
+
+/** An escape whose backslash is not itself escaped. */
+const unpairedSurrogate = /(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g
 
 const createPool = (options: ResolvedUpstreamOptions): Pool =>
   new Pool(options.baseUrl.origin, {
