@@ -181,3 +181,30 @@ test('texts that are too long are cut by vLLM if the request asks for it', async
   await engine.embed({ model: 'small', inputs: ['x'] }, call)
   expect(body()).not.toHaveProperty('truncate_prompt_tokens')
 })
+
+test('vLLM takes no `top_p` of 0, and gets one that leaves only the first token', async () => {
+  server.answer = (response) => sendEvents(response, first, text('m', 1, 'stop'), 'data: [DONE]\n\n').end()
+
+  await collect(ask({ sampling: { topP: 0 } }))
+  expect(body()).toMatchObject({ top_p: 1e-6 })
+  await collect(ask({ sampling: { topP: 0.5 } }))
+  expect(body()).toMatchObject({ top_p: 0.5 })
+})
+
+test('unpaired surrogates, for which vLLM fails, are replaced, and nothing else', async () => {
+  server.answer = (response) => sendEvents(response, first, text('m', 1, 'stop'), 'data: [DONE]\n\n').end()
+  const half = '🧀'.slice(0, 1)
+  const others = [String.raw`🧀 \ud83e \\ud83e`, '\u{d7ff}\u{e000}\\']
+
+  await collect(
+    ask({
+      stop: [`${half}${half}`, `\\${half}`, ...others],
+      format: { type: 'json-schema', schema: { type: 'object', properties: { [half]: {} } } },
+    }),
+  )
+
+  expect(body()).toMatchObject({
+    stop: ['\ufffd\ufffd', '\\\ufffd', ...others],
+    response_format: { json_schema: { schema: { properties: { '\ufffd': {} } } } },
+  })
+})

@@ -16,6 +16,7 @@ test.each<[keyof typeof names, param: string, field: string]>([
   ['usual', 'inputs[3]', 'input[3]'],
   ['usual', 'messages[0].role', 'messages[0].role'],
   ['usual', 'inputs', 'inputs'],
+  ['usual', 'promptLogprobs', 'echo'],
   ['response', 'format.schema#/a', 'text.format.schema#/a'],
   ['response', 'tools[1].parameters', 'tools[1].parameters'],
 ])('with the %s names, the engine field %s is the field %s', (which, param, field) => {

@@ -14,6 +14,7 @@ export const mapCompletionField = createFieldMapper([
   [/^inputs(?=\[)/, 'input'],
   [/^maxTokens$/, 'max_tokens'],
   [/^promptEnd$/, 'add_generation_prompt'],
+  [/^promptLogprobs$/, 'echo'],
   [/^templateOptions\.reasoning_effort$/, 'reasoning_effort'],
   [/^templateOptions(?=\.)/, 'chat_template_kwargs'],
   ...sharedMappings,

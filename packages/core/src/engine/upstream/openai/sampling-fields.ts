@@ -45,7 +45,7 @@ function toSampling(sampling: Sampling, features: ServerFeatures): object {
   const { temperature, topP, seed, presencePenalty, frequencyPenalty, logitBias } = sampling
   return {
     ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { top_p: topP }),
+    ...(topP !== undefined && { top_p: Math.max(topP, features.minTopP) }),
     ...(typeof seed === 'number' && { seed }),
     ...(seed === 'random' && features.hasDefaultSeed && { seed: randomInt(maxSeed) }),
     ...(presencePenalty && { presence_penalty: presencePenalty }),

@@ -23,6 +23,8 @@ export interface ServerFeatures {
   readonly hasTextBias: boolean
   /** Whether a model may have a default seed. Then a request for a random seed needs one. */
   readonly hasDefaultSeed: boolean
+  /** Smallest `top_p` that the server takes. 1e-6 leaves only the most likely token, as 0 does elsewhere. */
+  readonly minTopP: number
   /** Whether a stream reports how far the prompt is evaluated. */
   readonly hasProgress: boolean
   /** Whether pooling models cut texts that are too long, if a request asks for it. */
@@ -52,7 +54,7 @@ const none: ServerFeatures = {
     hasSuffix: false,
   },
   ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens', unlimited: null },
-  ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false, hasTruncation: false },
+  ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false, hasTruncation: false, minTopP: 0 },
 }
 const llamaSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
@@ -67,7 +69,8 @@ const vllmSampling = {
 export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   vllm: {
     ...{ ...none, sampling: vllmSampling, constraints: 'structured_outputs', tokenizer: 'messages' },
-    ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true, hasTruncation: true },
+    ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true },
+    ...{ hasTruncation: true, minTopP: 1e-6 },
   },
   sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
   'llama-server': {
