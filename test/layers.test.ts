@@ -19,7 +19,9 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     values: ['accounts', 'errors', 'http', 'limits', 'storage'],
     types: ['calls'],
   },
-  database: { values: ['accounts', 'batches', 'limits', 'response-store', 'running-calls', 'storage'] },
+  database: {
+    values: ['accounts', 'batches', 'engine/fleet', 'limits', 'response-store', 'running-calls', 'storage'],
+  },
   'response-store': { values: ['limits', 'storage'], types: ['accounts'] },
   engine: { values: ['errors'], types: ['models'] },
   'engine/index': { values: ['errors', 'engine'] },
@@ -71,7 +73,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['models'],
   },
   'engine/fleet': {
-    values: ['errors', 'engine', 'engine/upstream', 'options/check', 'util'],
+    values: ['errors', 'engine', 'engine/upstream', 'options/check', 'storage', 'util'],
     types: ['models'],
   },
   machine: {

@@ -2,7 +2,7 @@ import { reasonOf } from '../storage/database.ts'
 import { readAppliedSteps, versionOf } from '../storage/migrations.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open.ts'
 import { expectExisting } from './expect-existing.ts'
-import { schema } from './tables.ts'
+import { optionalOwners, schema } from './tables.ts'
 
 /**
  * Rejects if `createLlm()` would upgrade the database. A server of an older version could not start again then.
@@ -16,7 +16,7 @@ export async function expectCurrentSchema(location: DatabaseLocation): Promise<v
     const steps = await readAppliedSteps(database)
     for (const [owner, { length }] of Object.entries(schema)) {
       const version = versionOf(steps, owner)
-      if (version < length)
+      if (version < length && !(version === 0 && optionalOwners.has(owner)))
         throw new Error(
           `The database is too old: its ${owner} tables have schema version ${version}, and this version of ` +
             `Modelmount needs ${length}. This command only reads, so it does not upgrade them. Start the server ` +

@@ -5,6 +5,7 @@ import { tenantTables } from '../accounts/tenants/tables.ts'
 import { trafficTables } from '../accounts/traffic/tables.ts'
 import { usageTables } from '../accounts/usage/tables.ts'
 import { batchTables } from '../batches/tables.ts'
+import { fleetTables } from '../engine/fleet/tables.ts'
 import { limitTables } from '../limits/sql.ts'
 import { responseTables } from '../response-store/tables.ts'
 import { runningCallTables } from '../running-calls/tables.ts'
@@ -14,6 +15,7 @@ import type { Migration } from '../storage/migrations.ts'
 export const schema: Readonly<Record<string, readonly Migration[]>> = {
   audit: auditTables,
   batches: batchTables,
+  fleets: fleetTables,
   keys: keyTables,
   limits: limitTables,
   responses: responseTables,
@@ -22,6 +24,9 @@ export const schema: Readonly<Record<string, readonly Migration[]>> = {
   traffic: trafficTables,
   usage: usageTables,
 }
+
+/** Owners whose tables only some apps have: those that open them by themselves. */
+export const optionalOwners: ReadonlySet<string> = new Set(['fleets'])
 
 export interface Contents {
   readonly tables: ReadonlySet<string>

@@ -8,6 +8,7 @@ import { type FleetOptions, resolveFleetOptions } from './options.ts'
 export type { Balance } from './choose-replica.ts'
 export type { ListReplicas, ReplicaDns, ReplicaSource } from './membership.ts'
 export type { FleetHealthOptions, FleetOptions } from './options.ts'
+export { openReplicaTable, type ReplicaTable, type ReplicaTableOptions } from './replica-table.ts'
 
 /** An engine with replicas, which are servers with the same models. */
 export interface Fleet extends Engine {

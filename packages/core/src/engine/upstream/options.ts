@@ -133,7 +133,8 @@ export function resolveUpstreamOptions(options: UpstreamOptions): ResolvedUpstre
   }
 }
 
-function toBaseUrl(given: string | URL): URL {
+/** Throws a `TypeError` for an invalid URL. */
+export function toBaseUrl(given: string | URL): URL {
   if (!URL.canParse(String(given)))
     throw new TypeError(
       `Expected \`url\` to be a URL such as http://127.0.0.1:8000, got ${describeValue(given)}`,
