@@ -12,6 +12,7 @@ import { CallTable } from './call-table.tsx'
 import './live.css'
 import { applyEvent, type CallsEvent, type LiveCalls, queuesOf, sumCalls } from './live-calls.ts'
 import { QueueTable } from './queue-table.tsx'
+import { Replicas } from './replica-table.tsx'
 import { useNow } from './use-now.ts'
 
 export default function LivePage() {
@@ -72,6 +73,7 @@ function Content({ live: { calls, isShared } }: { readonly live: LiveCalls }) {
           <QueueTable queues={queues} now={now} />
         </Section>
       )}
+      <Replicas />
     </>
   )
 }
