@@ -125,6 +125,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/batches/kills-in-sqlite.test.ts': ['.ci/run', 'kills during batches, a sample'],
   'test/usage/kills-in-postgres.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
   'test/usage/kills-in-sqlite.test.ts': ['.ci/run', 'kills of apps and model processes, a sample'],
+  'test/usage/database-away.test.ts': ['.ci/run', 'PostgreSQL that is away until leases expire'],
   'test/usage/spending.test.ts': ['.ci/run', 'spending across processes and databases'],
   'test/incidents/store/locked-databases-were-server-errors.test.ts': ['.ci/run', 'seconds of a lock'],
   'test/incidents/tenants/one-caller-reloaded-the-model-for-all.test.ts': [
