@@ -4,6 +4,7 @@
  * commands.
  */
 import { createLlm, type Llm } from '@modelmount/core'
+import { openReplicaTable } from '@modelmount/core/fleet'
 import { createRateLimiter } from '@modelmount/core/limits'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { describe, expect, test } from 'vitest'
@@ -16,6 +17,10 @@ import { emptyFolder } from '../../support/empty-folder.ts'
 const models = emptyFolder()
 const open = (database: string): Promise<Llm> =>
   createLlm({ auth: 'keys', models, database, engine: scriptedEngine('word') })
+
+/** An app opens the tables of fleets only to use them. */
+const openTablesOf = (owner: string, database: string): Promise<{ close(): Promise<void> }> =>
+  owner === 'fleets' ? openReplicaTable({ database, fleet: 'gpu' }) : open(database)
 
 async function withDatabase<Result>(
   location: string,
@@ -39,7 +44,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
     'a newer schema of the %s tables is refused, and stays as it is',
     async (owner) => {
       const location = await fresh()
-      await (await open(location)).close()
+      await (await openTablesOf(owner, location)).close()
       const supported = schema[owner]?.length ?? 0
       await withDatabase(location, (database) =>
         database.query(
@@ -48,7 +53,7 @@ describe.each(databases())('in $name', ({ fresh }) => {
       )
       const before = await stepsOf(location)
 
-      await expect(open(location)).rejects.toThrow(
+      await expect(openTablesOf(owner, location)).rejects.toThrow(
         `The database is too new: its ${owner} tables have schema version ${supported + 1}, and this version of ` +
           `Modelmount supports versions up to ${supported}. Start the version of Modelmount that upgraded the ` +
           'database, or a newer one, or restore a backup from before the upgrade.',
