@@ -9,6 +9,7 @@ import { Redis as IoRedis } from 'ioredis'
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { openRedisLimiter } from '../../../packages/core/src/limits/redis/limiter.ts'
 import { listen } from '../../support/listen.ts'
+import { pacedEngine } from '../../support/paced-engine.ts'
 import { connectRedis, hasRedis, type RunningRedis, startRedis } from '../../support/redis.ts'
 import { chats, serveScripted } from '../../support/served.ts'
 
@@ -69,6 +70,36 @@ describe.runIf(hasRedis)('in Redis', () => {
       expect.objectContaining({ err: expect.objectContaining({ code: 'unavailable' }) }),
       unavailable.message,
     )
+  })
+
+  test('an answer that runs while Redis is killed goes on to its end, and its running call ends', async () => {
+    const engine = pacedEngine(scriptedEngine('one two three four five six'))
+    const onError = vi.fn()
+    const { llm } = await serveScripted('/nowhere', {
+      ...{ engine, models: [], limiterStore: redisLimiterStore(client) },
+      logger: { warn: vi.fn(), error: onError },
+    })
+    const caller = { id: 'ann', limits: { tokensPerMinute: 1_000, concurrent: 1 } }
+    const pieces: string[] = []
+    const reading = (async () => {
+      for await (const piece of llm.chat('Hi', { model: 'tiny', caller, stream: true })) pieces.push(piece)
+    })()
+    engine.allow(2)
+    await expect.poll(() => pieces.length).toBeGreaterThan(0)
+
+    await redis.kill()
+    await expect.poll(() => client.isReady).toBe(false)
+    engine.allow(1_000)
+    await reading
+    expect(pieces.join('')).toBe('one two three four five six')
+    expect(onError).toHaveBeenCalledWith(
+      expect.objectContaining({ err: expect.objectContaining({ code: 'unavailable' }) }),
+      unavailable.message,
+    )
+    await redis.start()
+
+    const call = () => llm.chat('Hi', { model: 'tiny', caller })
+    await isBack(async () => (await call()).text === 'one two three four five six')
   })
 
   test('the health says what is wrong while Redis is away or full, and that all is well when it is back', async () => {
