@@ -208,3 +208,37 @@ test('unpaired surrogates, for which vLLM fails, are replaced, and nothing else'
     response_format: { json_schema: { schema: { properties: { '\ufffd': {} } } } },
   })
 })
+
+test('the prompt that is counted is that of the call', async () => {
+  const call = { signal: new AbortController().signal }
+  server.answer = (response, { path }) =>
+    path === '/tokenize'
+      ? sendJson(response, { count: 27, max_model_len: 4_096, tokens: [], token_strs: null })
+      : sendEvents(response, first, text('m', 1, 'stop'), 'data: [DONE]\n\n').end()
+  const messages = [
+    ...(request.input.kind === 'chat' ? request.input.messages : []),
+    { role: 'assistant', content: [{ type: 'text', text: 'Well' }] },
+  ] as const
+  const tools = [{ name: 'f', parameters: { type: 'object' }, strict: true }] as const
+  const whole: GenerateRequest = {
+    ...{ model: 'small', reasoning: false },
+    input: {
+      kind: 'chat',
+      messages,
+      tools,
+      toolChoice: { mode: 'none' },
+      templateOptions: { language: 'de' },
+    },
+  }
+
+  expect(await engine.countTokens(whole, call)).toBe(27)
+  const counted = body() as Record<string, unknown>
+  await collect(engine.generate(whole, call))
+
+  expect(counted).toMatchObject({
+    tools: [{ type: 'function', function: { name: 'f', strict: true } }],
+    ...{ add_generation_prompt: false, continue_final_message: true },
+    chat_template_kwargs: { language: 'de', enable_thinking: false },
+  })
+  expect(body()).toMatchObject(counted)
+})

@@ -1,6 +1,6 @@
 /** Translates a request to `POST /v1/chat/completions`. */
-import type { ChatInput, GenerateRequest, Message, ToolChoice } from '../../request.ts'
-import { callableTools, isContinuable } from '../../request-input.ts'
+import type { ChatInput, GenerateRequest, Message, TextInput, Tool } from '../../request.ts'
+import { callableTools, isContinuable, toTemplateMessages } from '../../request-input.ts'
 import { unsupportedByUpstream } from '../upstream-errors.ts'
 import { toOpenAiMessages } from './messages.ts'
 import { limitOf, toCommonFields } from './sampling-fields.ts'
@@ -12,28 +12,53 @@ export function toChatRequest(
   features: ServerFeatures,
   tenant: string | undefined,
 ): object {
-  const { logprobs, reasoning } = request
+  const { logprobs } = request
   const limit = limitOf(request)
-  const { templateOptions, template } = input
+  return {
+    ...toCommonFields(request, features, tenant),
+    ...(limit !== undefined && { [features.maxTokensField]: limit }),
+    ...toPromptFields(request, input, features),
+    ...toToolChoice(input),
+    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
+  }
+}
+
+/** The fields that become the prompt. They are also those of the routes that count or render a prompt. */
+export function toPromptFields(
+  { reasoning }: Pick<GenerateRequest, 'reasoning'>,
+  { messages, template, templateOptions, promptEnd, ...input }: ChatInput,
+  features: ServerFeatures,
+): object {
   if (template !== undefined) throw unsupportedByUpstream('another template', 'template')
   const variables = {
     ...templateOptions,
     ...(typeof reasoning === 'boolean' && { enable_thinking: reasoning }),
   }
   return {
-    ...toCommonFields(request, features, tenant),
-    ...(limit !== undefined && { [features.maxTokensField]: limit }),
-    messages: toOpenAiMessages(input.messages),
-    ...toTools(input),
-    ...toPromptEnd(input.promptEnd, input.messages, features),
+    messages: toOpenAiMessages(messages),
+    ...toTools({ messages, ...input }),
+    ...toPromptEnd(promptEnd, messages, features),
     ...(Object.keys(variables).length > 0 && toTemplateFields(variables, features)),
-    ...(logprobs !== undefined && { logprobs: true, top_logprobs: logprobs }),
   }
 }
 
+/** A text with the template of the model is a chat. */
+export function toChat(input: ChatInput | TextInput): ChatInput {
+  if (input.kind === 'chat') return input
+  const { template, templateOptions, prompt } = input
+  if (template !== undefined) throw unsupportedByUpstream('another template', 'template')
+  if (prompt.some((piece) => typeof piece !== 'string'))
+    throw unsupportedByUpstream('token ids in a prompt with a template', 'prompt')
+  return { kind: 'chat', messages: toTemplateMessages(input), ...(templateOptions && { templateOptions }) }
+}
+
+/** The tools that the prompt contains. */
+function listedTools(input: ChatInput): readonly Tool[] {
+  return input.toolChoice?.mode === 'none' ? (input.tools ?? []) : callableTools(input)
+}
+
 function toTools(input: ChatInput): object {
-  const { toolChoice, tools: all = [] } = input
-  const tools = toolChoice?.mode === 'none' ? all : callableTools(input)
+  const tools = listedTools(input)
   if (tools.length === 0) return {}
   return {
     tools: tools.map(({ name, description, parameters, strict }) => ({
@@ -44,13 +69,12 @@ function toTools(input: ChatInput): object {
         ...(strict && { strict }),
       },
     })),
-    ...toToolChoice(toolChoice),
   }
 }
 
-function toToolChoice(choice: ToolChoice | undefined): object {
-  if (!choice) return {}
-  const { mode, names, parallel } = choice
+function toToolChoice(input: ChatInput): object {
+  if (!input.toolChoice || listedTools(input).length === 0) return {}
+  const { mode, names, parallel } = input.toolChoice
   const [name] = names ?? []
   const isNamed = mode === 'required' && names?.length === 1
   return {

@@ -3,8 +3,8 @@ import { isRecord } from '../../../util/is-record.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateEvent } from '../../events.ts'
-import type { ChatInput, GenerateRequest } from '../../request.ts'
-import { isRaw, toTemplateMessages } from '../../request-input.ts'
+import type { GenerateRequest } from '../../request.ts'
+import { isRaw } from '../../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 import { toEvents } from '../answer-events.ts'
 import type { OpenAiServer } from '../options.ts'
@@ -12,7 +12,7 @@ import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../u
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
 import { readAnswer, toCount } from './answer-chunks.ts'
-import { toChatRequest } from './chat-request.ts'
+import { toChat, toChatRequest } from './chat-request.ts'
 import { toCompletionRequest } from './completion-request.ts'
 import { embed, rerank } from './pooling.ts'
 import { detectServer, type ServerFeatures, serverFeatures } from './server-kind.ts'
@@ -63,8 +63,8 @@ export class OpenAiApi implements UpstreamApi {
     client: UpstreamClient,
     call: EngineCall,
   ): Promise<number | undefined> {
-    const { tokenizer } = await this.#features(client, call.signal)
-    return tokenizer && new OpenAiTokenizer(client, tokenizer).count(request, call)
+    const features = await this.#features(client, call.signal)
+    return features.tokenizer && new OpenAiTokenizer(client, features).count(request, call)
   }
 
   async render(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<string> {
@@ -92,9 +92,9 @@ export class OpenAiApi implements UpstreamApi {
   }
 
   async #tokenizer(client: UpstreamClient, { signal }: EngineCall): Promise<OpenAiTokenizer> {
-    const { tokenizer } = await this.#features(client, signal)
-    if (!tokenizer) throw unsupportedByUpstream('a tokenizer', 'model')
-    return new OpenAiTokenizer(client, tokenizer)
+    const features = await this.#features(client, signal)
+    if (!features.tokenizer) throw unsupportedByUpstream('a tokenizer', 'model')
+    return new OpenAiTokenizer(client, features)
   }
 
   async #features(client: UpstreamClient, signal: AbortSignal): Promise<ServerFeatures> {
@@ -114,16 +114,6 @@ function toBody(
   if (input.kind === 'infill' || (input.kind === 'text' && isRaw(input)))
     return { path: '/v1/completions', json: toCompletionRequest(request, input, features, tenant) }
   return { path: '/v1/chat/completions', json: toChatRequest(request, toChat(input), features, tenant) }
-}
-
-/** A text with the template of the model is a chat. */
-function toChat(input: Exclude<GenerateRequest['input'], { kind: 'infill' }>): ChatInput {
-  if (input.kind === 'chat') return input
-  const { template, templateOptions, prompt } = input
-  if (template !== undefined) throw unsupportedByUpstream('another template', 'template')
-  if (prompt.some((piece) => typeof piece !== 'string'))
-    throw unsupportedByUpstream('token ids in a prompt with a template', 'prompt')
-  return { kind: 'chat', messages: toTemplateMessages(input), ...(templateOptions && { templateOptions }) }
 }
 
 /**

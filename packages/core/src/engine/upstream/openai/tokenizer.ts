@@ -2,12 +2,12 @@
 import { isRecord } from '../../../util/is-record.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { callableTools, isRaw, toTemplateMessages } from '../../request-input.ts'
+import { isRaw } from '../../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
 import { toCount } from './answer-chunks.ts'
-import { toOpenAiMessages } from './messages.ts'
+import { toChat, toPromptFields } from './chat-request.ts'
 import type { ServerFeatures } from './server-kind.ts'
 
 /** llama-server has it, too. */
@@ -17,11 +17,14 @@ type TokenizerCall = Pick<EngineCall, 'signal'>
 
 export class OpenAiTokenizer {
   readonly #client: UpstreamClient
-  readonly #kind: NonNullable<ServerFeatures['tokenizer']>
+  readonly #features: ServerFeatures
+  readonly #kind: ServerFeatures['tokenizer']
 
-  constructor(client: UpstreamClient, kind: NonNullable<ServerFeatures['tokenizer']>) {
+  /** @param features of a server with a tokenizer */
+  constructor(client: UpstreamClient, features: ServerFeatures) {
     this.#client = client
-    this.#kind = kind
+    this.#features = features
+    this.#kind = features.tokenizer
   }
 
   /** Resolves to undefined for a prompt that the server cannot count. */
@@ -29,21 +32,22 @@ export class OpenAiTokenizer {
     const { model, input } = request
     if (this.#kind === 'count') {
       if (isRaw(input)) return undefined
-      const body = await this.#post(countPath, { model, ...toChat(input) }, model, signal)
+      const body = await this.#post(countPath, { model, ...this.#toPrompt(request) }, model, signal)
       return isRecord(body) ? toCount(body.input_tokens) : undefined
     }
     if (isRaw(input) || this.#kind === 'template') {
       const text = isRaw(input) ? rawTextOf(input) : await this.render(request, { signal })
       return (await this.tokenize({ model, text, addSpecial: true }, { signal })).length
     }
-    const body = await this.#post('/tokenize', { model, ...toChat(input) }, model, signal)
+    const body = await this.#post('/tokenize', { model, ...this.#toPrompt(request) }, model, signal)
     return isRecord(body) && typeof body.count === 'number' ? body.count : idsIn(body).length
   }
 
-  async render({ model, input }: GenerateRequest, { signal }: TokenizerCall): Promise<string> {
+  async render(request: GenerateRequest, { signal }: TokenizerCall): Promise<string> {
     if (this.#kind !== 'template') throw unsupportedByUpstream('rendering of prompts', 'model')
+    const { model, input } = request
     if (isRaw(input)) return rawTextOf(input)
-    const body = await this.#post('/apply-template', toChat(input), model, signal)
+    const body = await this.#post('/apply-template', this.#toPrompt(request), model, signal)
     if (!isRecord(body) || typeof body.prompt !== 'string') throw invalidResponse('it has no prompt')
     return body.prompt
   }
@@ -69,25 +73,19 @@ export class OpenAiTokenizer {
     return text
   }
 
+  /** The same fields as in a call, so that its prompt is counted. */
+  #toPrompt(request: GenerateRequest): object {
+    const { input } = request
+    if (input.kind === 'infill') throw unsupportedByUpstream('fill-in-the-middle', 'suffix')
+    return toPromptFields(request, toChat(input), this.#features)
+  }
+
   #expectTokenizer(): void {
     if (this.#kind === 'count') throw unsupportedByUpstream('a tokenizer', 'model')
   }
 
   #post(path: string, json: object, model: string, signal: AbortSignal): Promise<unknown> {
     return this.#client.readJson({ path, json, model, signal })
-  }
-}
-
-const toChat = (input: GenerateRequest['input']): object => {
-  const tools = callableTools(input)
-  return {
-    messages: toOpenAiMessages(toTemplateMessages(input)),
-    ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, parameters }) => ({
-        type: 'function',
-        function: { name, parameters, ...(description !== undefined && { description }) },
-      })),
-    }),
   }
 }
 
