@@ -34,21 +34,29 @@ export class UpstreamClient {
   readonly #options: ResolvedUpstreamOptions
   readonly #headersFor: (apiKey: string | undefined) => Readonly<Record<string, string>>
   readonly #pool: Pool
+  readonly #toBody: (json: object) => string
 
   constructor(
     options: ResolvedUpstreamOptions,
     headersFor: (apiKey: string | undefined) => Readonly<Record<string, string>>,
     pool = createPool(options),
+    toBody: (json: object) => string = JSON.stringify,
   ) {
     this.#options = options
     this.#headersFor = headersFor
     this.#pool = pool
+    this.#toBody = toBody
   }
 
   /** Returns a client with further headers and the same connections. */
   withHeaders(headers: Readonly<Record<string, string>>): UpstreamClient {
     const headersFor = (apiKey: string | undefined) => ({ ...this.#headersFor(apiKey), ...headers })
-    return new UpstreamClient(this.#options, headersFor, this.#pool)
+    return new UpstreamClient(this.#options, headersFor, this.#pool, this.#toBody)
+  }
+
+  /** Returns a client that writes its requests with this function, and has the same connections. */
+  withBodies(toBody: (json: object) => string): UpstreamClient {
+    return new UpstreamClient(this.#options, this.#headersFor, this.#pool, toBody)
   }
 
   /** Sends a request and reads the JSON of the response. Throws the errors of `Engine`, or an `AbortError`. */
@@ -139,7 +147,7 @@ export class UpstreamClient {
         ...own,
         ...(json && { 'content-type': 'application/json' }),
       },
-      ...(json && { body: toWellFormedJson(json) }),
+      ...(json && { body: this.#toBody(json) }),
       signal,
     }
     for (let attempt = 1; ; attempt++) {
@@ -165,18 +173,6 @@ export class UpstreamClient {
     }
   }
 }
-
-/**
- * Replaces unpaired surrogates, which a text has that was cut within an emoji. `JSON.stringify()` writes them as `\ud83e`, and vLLM
- * rejects them in a prompt, and fails with 500 for them in a stop sequence.
- */
-function toWellFormedJson(value: object): string {
-  const text = JSON.stringify(value)
-  return text.includes('\\ud') ? text.replace(unpairedSurrogate, '$1\\ufffd') : text
-}
-
-/** An escape whose backslash is not itself escaped. */
-const unpairedSurrogate = /(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g
 
 const createPool = (options: ResolvedUpstreamOptions): Pool =>
   new Pool(options.baseUrl.origin, {

@@ -17,6 +17,7 @@ import { toCompletionRequest } from './completion-request.ts'
 import { embed, rerank } from './pooling.ts'
 import { detectServer, type ServerFeatures, serverFeatures } from './server-kind.ts'
 import { OpenAiTokenizer } from './tokenizer.ts'
+import { toWellFormedJson } from './well-formed-json.ts'
 
 export class OpenAiApi implements UpstreamApi {
   #server: OpenAiServer | undefined
@@ -52,9 +53,9 @@ export class OpenAiApi implements UpstreamApi {
     client: UpstreamClient,
     call: EngineCall,
   ): AsyncGenerator<readonly AnswerPiece[]> {
-    const features = await this.#features(client, call.signal)
+    const { features, own } = await this.#open(client, call)
     const { path, json } = toBody(request, features, call.tenant)
-    const events = client.readEvents({ path, json, model: request.model, signal: call.signal })
+    const events = own.readEvents({ path, json, model: request.model, signal: call.signal })
     yield* readAnswer(events, request.model)
   }
 
@@ -63,8 +64,8 @@ export class OpenAiApi implements UpstreamApi {
     client: UpstreamClient,
     call: EngineCall,
   ): Promise<number | undefined> {
-    const features = await this.#features(client, call.signal)
-    return features.tokenizer && new OpenAiTokenizer(client, features).count(request, call)
+    const { features, own } = await this.#open(client, call)
+    return features.tokenizer && new OpenAiTokenizer(own, features).count(request, call)
   }
 
   async render(request: GenerateRequest, client: UpstreamClient, call: EngineCall): Promise<string> {
@@ -84,24 +85,31 @@ export class OpenAiApi implements UpstreamApi {
   }
 
   async embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {
-    return embed(request, await this.#features(client, call.signal), client, call)
+    const { features, own } = await this.#open(client, call)
+    return embed(request, features, own, call)
   }
 
   async rerank(request: RerankRequest, client: UpstreamClient, call: EngineCall): Promise<Ranking> {
-    return rerank(request, await this.#features(client, call.signal), client, call)
+    const { features, own } = await this.#open(client, call)
+    return rerank(request, features, own, call)
   }
 
-  async #tokenizer(client: UpstreamClient, { signal }: EngineCall): Promise<OpenAiTokenizer> {
-    const features = await this.#features(client, signal)
+  async #tokenizer(client: UpstreamClient, call: EngineCall): Promise<OpenAiTokenizer> {
+    const { features, own } = await this.#open(client, call)
     if (!features.tokenizer) throw unsupportedByUpstream('a tokenizer', 'model')
-    return new OpenAiTokenizer(client, features)
+    return new OpenAiTokenizer(own, features)
   }
 
-  async #features(client: UpstreamClient, signal: AbortSignal): Promise<ServerFeatures> {
+  /** Finds out what the server can do, and returns a client that writes what it takes. */
+  async #open(
+    client: UpstreamClient,
+    { signal }: EngineCall,
+  ): Promise<{ readonly features: ServerFeatures; readonly own: UpstreamClient }> {
     // A server without a list of models counts as one without further fields.
     if (!this.#server) await this.listModels(client, signal).catch(() => {})
     signal.throwIfAborted()
-    return serverFeatures[this.#server ?? 'other']
+    const features = serverFeatures[this.#server ?? 'other']
+    return { features, own: features.hasSurrogates ? client : client.withBodies(toWellFormedJson) }
   }
 }
 

@@ -23,6 +23,8 @@ export interface ServerFeatures {
   readonly hasTextBias: boolean
   /** Whether a model may have a default seed. Then a request for a random seed needs one. */
   readonly hasDefaultSeed: boolean
+  /** Whether texts may have unpaired surrogates. */
+  readonly hasSurrogates: boolean
   /** Smallest `top_p` that the server takes. 1e-6 leaves only the most likely token, as 0 does elsewhere. */
   readonly minTopP: number
   /** Whether a stream reports how far the prompt is evaluated. */
@@ -55,6 +57,7 @@ const none: ServerFeatures = {
   },
   ...{ hasCacheSalt: false, hasContinuousUsage: false, maxTokensField: 'max_tokens', unlimited: null },
   ...{ hasTextBias: false, hasDefaultSeed: false, hasProgress: false, hasTruncation: false, minTopP: 0 },
+  hasSurrogates: true,
 }
 const llamaSampling = {
   ...{ topK: 'top_k', minP: 'min_p', repeatPenalty: 'repeat_penalty', repeatLastN: 'repeat_last_n' },
@@ -70,7 +73,7 @@ export const serverFeatures: Readonly<Record<OpenAiServer, ServerFeatures>> = {
   vllm: {
     ...{ ...none, sampling: vllmSampling, constraints: 'structured_outputs', tokenizer: 'messages' },
     ...{ hasTemplateFields: true, hasCacheSalt: true, hasContinuousUsage: true },
-    ...{ hasTruncation: true, minTopP: 1e-6 },
+    ...{ hasTruncation: true, hasSurrogates: false, minTopP: 1e-6 },
   },
   sglang: { ...none, sampling: vllmSampling, hasTemplateFields: true },
   'llama-server': {
