@@ -73,7 +73,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['models'],
   },
   'engine/fleet': {
-    values: ['errors', 'engine', 'engine/upstream', 'options/check', 'storage', 'util'],
+    values: ['errors', 'engine', 'engine/upstream', 'engine/wire', 'options/check', 'storage', 'util'],
     types: ['models'],
   },
   machine: {

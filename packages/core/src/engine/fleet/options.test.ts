@@ -18,6 +18,7 @@ test.each<[Partial<FleetOptions>, string | undefined]>([
   [{}, '/v1/models'],
   [{ api: 'ollama' }, '/api/tags'],
   [{ api: 'anthropic' }, '/v1/models'],
+  [{ api: 'modelmount' }, '/modelmount/v1/models'],
   [{ health: { path: '/livez' } }, '/livez'],
   [{ health: false }, undefined],
 ])('with %j, probes ask for %s', (options, path) => {

@@ -5,6 +5,7 @@ import {
   resolveUpstreamOptions,
   type UpstreamOptions,
 } from '../upstream/options.ts'
+import { paths } from '../wire/app-api.ts'
 import { type Balance, balances, type LoadBound } from './choose-replica.ts'
 import { type Membership, type ReplicaSource, toMembership } from './membership.ts'
 
@@ -122,7 +123,7 @@ function toProbe(
   checkObject('health', health)
   checkKeys('health.', health, ['path', 'intervalMs', 'timeoutMs'])
   const hasHealthRoute = server === 'vllm' || server === 'sglang' || server === 'llama-server'
-  const byApi = api === 'ollama' ? '/api/tags' : '/v1/models'
+  const byApi = api === 'ollama' ? '/api/tags' : api === 'modelmount' ? paths.models : '/v1/models'
   const { path = hasHealthRoute && api === 'openai' ? '/health' : byApi } = health
   if (typeof path !== 'string' || !path.startsWith('/'))
     throw new TypeError(`Expected \`health.path\` to begin with /, got ${describeValue(path)}`)
