@@ -21,13 +21,7 @@ export function toRefusal(response: RefusedResponse, model: string): LlmError {
   if (overflow && status >= 400 && status < 500) return withCause(overflow, cause)
   if (status === 400 || status === 422)
     return new LlmError('invalid_request', 'The upstream server rejected the request.', {}, { cause })
-  if (status === 401 || status === 403)
-    return new LlmError(
-      'upstream',
-      'The upstream server rejected the API key of this app.',
-      { setup: true, upstreamFailure: 'refused' },
-      { cause },
-    )
+  if (status === 401 || status === 403) return keyRejected(cause)
   if (status === 501 || (status === 404 && missingRoute.test(text)))
     return new LlmError('invalid_request', 'The upstream server does not support this.', {}, { cause })
   if (status === 404) return withCause(modelNotFound(model), cause)
@@ -67,6 +61,15 @@ export function toInBandError(error: unknown, model: string, status = statusIn(e
     return new LlmError('overloaded', 'The upstream server is overloaded.', {}, { cause })
   return new LlmError('upstream', 'The upstream server failed.', { upstreamFailure: 'failed' }, { cause })
 }
+
+/** The key of this app is wrong, or may not do this. */
+export const keyRejected = (cause: Error): LlmError =>
+  new LlmError(
+    'upstream',
+    'The upstream server rejected the API key of this app.',
+    { setup: true, upstreamFailure: 'refused' },
+    { cause },
+  )
 
 /** @param cause an error of the connection */
 export function toConnectionError(cause: unknown): LlmError {

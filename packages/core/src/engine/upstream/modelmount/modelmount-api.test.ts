@@ -83,6 +83,15 @@ test('an error of the other app arrives whole, and after the events before it', 
   expect(received).toEqual(['start', 'text'])
 })
 
+test('a key of this app that is revoked during the call is a mistake in the setup, and not of the caller', async () => {
+  answerWith(start, text, { error: { code: 'authentication', message: 'Invalid API key.', details: {} } })
+
+  await expect(answer()).rejects.toMatchObject({
+    ...{ code: 'upstream', details: { setup: true, upstreamFailure: 'refused' } },
+    message: 'The upstream server rejected the API key of this app.',
+  })
+})
+
 test('an impossible token keeps its logarithm of zero', async () => {
   const token = { id: 1, text: 'Hi', bytes: [72, 105], logprob: Number.NEGATIVE_INFINITY }
   answerWith(start, { event: { ...text.event, logprobs: [{ ...token, top: [token] }] } }, end)

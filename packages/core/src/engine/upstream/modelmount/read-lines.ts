@@ -3,9 +3,9 @@ import { LlmError } from '../../../errors.ts'
 import { tryParseJson } from '../../../util/try-parse-json.ts'
 import type { EngineCall } from '../../engine.ts'
 import { parseLine, type WireLine } from '../../wire/app-api.ts'
-import { fromWireError } from '../../wire/wire-error.ts'
+import { fromWireError, type WireError } from '../../wire/wire-error.ts'
 import type { UpstreamClient, UpstreamRequest } from '../upstream-client.ts'
-import { invalidResponse } from '../upstream-errors.ts'
+import { invalidResponse, keyRejected } from '../upstream-errors.ts'
 
 type AnswerLine = Exclude<WireLine, { readonly error: unknown }>
 
@@ -20,10 +20,16 @@ export async function* readLines(
     if (at < 0) yield lines as readonly AnswerLine[]
     else {
       yield lines.slice(0, at) as readonly AnswerLine[]
-      const error = fromWireError((lines[at] as Extract<WireLine, { readonly error: unknown }>).error)
-      throw LlmError.is(error) ? error : invalidResponse('its error has an unknown code')
+      throw toOwnError((lines[at] as Extract<WireLine, { readonly error: unknown }>).error)
     }
   }
+}
+
+/** The other app authenticates the key of this app, which may be revoked during the call. Callers do not know that key. */
+function toOwnError(reported: WireError): LlmError {
+  const error = fromWireError(reported)
+  if (!LlmError.is(error)) return invalidResponse('its error has an unknown code')
+  return error.code === 'authentication' ? keyRejected(error) : error
 }
 
 export interface WireResult {
