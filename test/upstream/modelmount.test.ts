@@ -2,29 +2,33 @@
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
-import type { Llm } from '@modelmount/core'
+import { createLlm, type Llm, routesFor } from '@modelmount/core'
 import type { GenerateEvent, GenerateRequest } from '@modelmount/core/engine'
+import { toNodeHandler } from '@modelmount/core/http'
+import { upstreamEngine } from '@modelmount/core/upstream'
 import { Ollama } from 'ollama'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { collect } from '../../packages/core/src/engine/events.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { listen } from '../support/listen.ts'
 import { encoderModel } from '../support/models.ts'
 import { until } from '../support/processes.ts'
 import { startUpstreamApps, type UpstreamApps } from '../support/upstream-apps.ts'
 
 let apps: UpstreamApps
 
+const pirate = {
+  ...{ name: 'pirate', from: 'tiny', system: 'You are a pirate.', parameters: { temperature: 0 } },
+  messages: [
+    { role: 'user', content: 'Hello' },
+    { role: 'assistant', content: 'Ahoy' },
+  ],
+}
+
 beforeAll(async () => {
   const folder = emptyFolder()
   await copyFile(encoderModel, join(folder, 'bert.gguf'))
   apps = await startUpstreamApps('modelmount', folder)
-  const pirate = {
-    ...{ name: 'pirate', from: 'tiny', system: 'You are a pirate.', parameters: { temperature: 0 } },
-    messages: [
-      { role: 'user', content: 'Hello' },
-      { role: 'assistant', content: 'Ahoy' },
-    ],
-  }
   for await (const _ of apps.replica.models.create(pirate));
 })
 afterAll(() => apps.close())
@@ -106,6 +110,48 @@ test('defaults of a Modelfile are those of the other app, and apply once', async
     parameters: expect.stringContaining('temperature'),
     template: (await apps.replica.models.details(await apps.replica.models.get('tiny'))).chatTemplate,
   })
+})
+
+test('defaults of a Modelfile apply once to a model that the app in front has not listed', async () => {
+  await apps.llm.models.list()
+  for await (const _ of apps.replica.models.create({ name: 'late', from: 'pirate' }));
+  const asked = { ...request, model: 'late' }
+
+  const prompt = await apps.llm.render(asked)
+
+  expect(prompt).toBe(await apps.replica.render(asked))
+  expect(prompt.split('Ahoy')).toHaveLength(2)
+})
+
+test('defaults of a Modelfile apply once through two apps, also by an alias of the last one', async () => {
+  const replica = await createLlm({
+    ...{ models: emptyFolder(), scopes: ['inference', 'fleet'], aliases: { nick: 'pirate' } },
+  })
+  for await (const _ of replica.models.create(pirate));
+  const behind = await listen(toNodeHandler(routesFor(), replica))
+  const middle = await createLlm({
+    ...{ models: emptyFolder(), scopes: ['inference', 'fleet'] },
+    engine: upstreamEngine({ url: behind.url, api: 'modelmount' }),
+  })
+  const between = await listen(toNodeHandler(routesFor(), middle))
+  const front = await createLlm({
+    models: emptyFolder(),
+    engine: upstreamEngine({ url: between.url, api: 'modelmount' }),
+  })
+  onTestFinished(async () => {
+    await front.close()
+    await between.close()
+    await middle.close()
+    await behind.close()
+    await replica.close()
+  })
+
+  const prompts = []
+  for (const model of ['pirate', 'nick'])
+    for (const llm of [replica, middle, front]) prompts.push(await llm.render({ ...request, model }))
+
+  expect(prompts[0]?.split('Ahoy')).toHaveLength(2)
+  expect(new Set(prompts).size).toBe(1)
 })
 
 test('a cache breakpoint of the Anthropic SDK is written and read in the other app', async () => {

@@ -155,7 +155,6 @@ export interface LlmInternals {
       readonly header?: (name: string) => string | undefined
       readonly disconnect?: (() => void) | undefined
       readonly forwarded?: ForwardedCall | undefined
-      readonly hasDefaults?: boolean | undefined
     },
   ): RouteClient
 }

@@ -56,6 +56,8 @@ export interface ForwardedCall {
   readonly weight?: number | undefined
   /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
+  /** Whether the other app has applied the Modelfile defaults of the model. @default false */
+  readonly hasDefaults?: boolean
   /** Context size that the other app's caller asked for without the scope `models`, in tokens. @default none */
   readonly requestedContextSize?: number | undefined
 }
@@ -108,8 +110,6 @@ export interface CallSettings extends UnaryCallOptions {
   readonly batchItem?: BatchItemCall | undefined
   /** Set for a call that another app forwards. */
   readonly forwarded?: ForwardedCall | undefined
-  /** Whether the requests already have the Modelfile defaults of their model. @default false */
-  readonly hasDefaults?: boolean | undefined
   /** Whether the call belongs to work that was admitted before: a request to a route, or `llm.chat()`. @default false */
   readonly isAdmitted?: boolean | undefined
 }
@@ -129,7 +129,6 @@ export class Call {
   readonly header: CallSettings['header']
   readonly batchItem: BatchItemCall | undefined
   readonly forwarded: ForwardedCall | undefined
-  readonly hasDefaults: boolean
   readonly isBackground: boolean
   readonly answersPerPrompt: number
   readonly resolveModel: CallSettings['resolveModel']
@@ -150,6 +149,8 @@ export class Call {
    * The defaults step adds the Modelfile defaults. The output limit step lowers their maximum output tokens.
    */
   requests: readonly ModelRequest[]
+  /** Whether the requests have the Modelfile defaults of the model. Set by the defaults step. */
+  hasDefaults: boolean
   /** The context size that the authorise step has removed. With several requests, the largest one. */
   requestedContextSize: number | undefined
   /**
@@ -224,7 +225,7 @@ export class Call {
     this.header = settings.header
     this.batchItem = settings.batchItem
     this.forwarded = settings.forwarded
-    this.hasDefaults = settings.hasDefaults ?? false
+    this.hasDefaults = settings.forwarded?.hasDefaults ?? false
     this.isBackground = background || this.forwarded?.background || settings.batchItem !== undefined
     this.signal = this.#controller.signal
     // Each answer of the call listens. Without this line, Node.js would warn of a leak.
@@ -285,6 +286,7 @@ export class Call {
       }),
       ...(this.onProgress && { onProgress: this.onProgress }),
       ...(this.model && { model: this.model }),
+      ...(this.hasDefaults && { hasDefaults: true }),
       ...(this.alias !== undefined && { alias: this.alias }),
       ...(this.requestedContextSize !== undefined && { requestedContextSize: this.requestedContextSize }),
     }

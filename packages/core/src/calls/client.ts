@@ -156,8 +156,6 @@ export interface ClientScope {
   readonly batchItem?: BatchItemCall | undefined
   /** Set if another app forwards the request. Its scope must allow this. */
   readonly forwarded?: ForwardedCall | undefined
-  /** Whether requests already have the Modelfile defaults of their model. @default false */
-  readonly hasDefaults?: boolean | undefined
 }
 
 export class CallerClient implements RouteClient {
@@ -406,8 +404,8 @@ export class CallerClient implements RouteClient {
     requests: readonly Request[],
     { signal = new AbortController().signal, background, endUser }: ClientUnaryOptions,
   ): CallSettings & { readonly requests: readonly Request[] } {
-    const { caller, dialect, route, requestId, header, disconnect, batchItem, isRequest } = this.#scope
-    const { forwarded, hasDefaults } = this.#scope
+    const { caller, dialect, route, requestId, header, disconnect, batchItem, isRequest, forwarded } =
+      this.#scope
     return {
       ...{ kind, requests, signal, endUser, resolveModel: this.#resolveModel, onLimits: this.#limitLog.add },
       ...(caller && { caller }),
@@ -416,7 +414,6 @@ export class CallerClient implements RouteClient {
       ...(disconnect && { disconnect }),
       ...(batchItem && { batchItem }),
       ...(forwarded && { forwarded }),
-      ...(hasDefaults && { hasDefaults }),
       ...(isRequest && { isAdmitted: true }),
       ...(background && { background }),
     }

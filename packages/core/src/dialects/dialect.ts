@@ -52,8 +52,6 @@ export interface DialectSpec<Name extends string> {
   renderErrorFrame(error: LlmError, requestId: string): string
   /** Whether pages of other origins are rejected, even if the option `origins` allows them. @default false */
   readonly sameOriginOnly?: boolean
-  /** Whether requests already have the Modelfile defaults of their model. @default false */
-  readonly hasDefaults?: boolean
 }
 
 export interface Dialect<Name extends string = string> {
@@ -92,7 +90,7 @@ const sentAtOnceBytes = 16 * 1024
  */
 export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dialect<Name> {
   const { name, routes, isSpokenBy, home, requestIdHeader, renderError, renderErrorFrame } = spec
-  const { limitHeaders = defaultLimitHeaders, sameOriginOnly = false, hasDefaults } = spec
+  const { limitHeaders = defaultLimitHeaders, sameOriginOnly = false } = spec
   const withHeaders = (
     response: HttpResponse,
     requestId: string,
@@ -158,7 +156,7 @@ export function defineDialect<Name extends string>(spec: DialectSpec<Name>): Dia
             requestId,
             header: request.header,
             disconnect: request.disconnect,
-            ...{ forwarded, hasDefaults },
+            forwarded,
           })
           client = own
           return respond(

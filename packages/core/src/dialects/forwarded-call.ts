@@ -29,6 +29,7 @@ export function readForwardedCall(
     tenant,
     weight: readNumber(fields, 'weight', { max: maxWeight, isInteger: false }),
     background: readFlag(fields, 'background'),
+    hasDefaults: readFlag(fields, 'defaults'),
     requestedContextSize: readNumber(fields, 'contextSize', { max: maxContextSize, isInteger: true }),
   }
 }

@@ -110,6 +110,11 @@ export interface EngineCall {
   /** Whether the call pauses while the model has foreground calls. @default false */
   readonly background?: boolean
   /**
+   * Whether the request has the Modelfile defaults of its model, so that no other app applies them again.
+   * @default false
+   */
+  readonly hasDefaults?: boolean
+  /**
    * Context size that the caller asked for without the scope `models`, in tokens. It never changes how the
    * model is loaded. If the loaded context is smaller, and the model was trained for a larger one, the engine
    * rejects a prompt that does not fit instead of truncating it, and `load` rejects with `permission`. The

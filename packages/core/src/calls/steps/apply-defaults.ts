@@ -32,6 +32,7 @@ export function createDefaultsStep({ settingsOf, maxContextSize, logger }: Defau
       const { model } = call
       const defaults = model && !call.hasDefaults ? resolveDefaults(model) : undefined
       if (model && defaults) warnOnce(model, defaults.parameters)
+      call.hasDefaults ||= model?.defaults !== undefined
       const settings = settingsOf(call.modelName)
       const complete = (request: GenerateRequest): GenerateRequest => {
         const completed = applyDefaults(applyModelSettings(request, settings), defaults, maxContextSize)

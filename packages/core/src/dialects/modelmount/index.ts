@@ -14,7 +14,6 @@ export const modelmount = defineDialect({
   name: 'modelmount',
   isSpokenBy: ({ path }) => path.startsWith('/modelmount/'),
   requestIdHeader: 'x-request-id',
-  hasDefaults: true,
   renderError: (error) => json({ error: toForwardedError(error) }, statusOf(error.code), retryHeaders(error)),
   renderErrorFrame: (error) => jsonLine({ error: toForwardedError(error) }),
   routes: [

@@ -9,12 +9,14 @@ export function toForwardedHeaders({
   tenant = '',
   weight = 1,
   background = false,
+  hasDefaults,
   requestedContextSize,
 }: EngineCall): Readonly<Record<string, string>> {
   const fields = new URLSearchParams({
     tenant: tenant.length > maxTenantLength ? createHash('sha256').update(tenant).digest('hex') : tenant,
     weight: String(weight),
     background: String(background),
+    ...(hasDefaults && { defaults: 'true' }),
     ...(requestedContextSize !== undefined && { contextSize: String(requestedContextSize) }),
   })
   return { 'x-modelmount-forwarded': fields.toString() }
