@@ -39,6 +39,8 @@ export class UpstreamModels {
   /** Rejects with an `LlmError` if the server is away, and has never said whether it has the model. */
   async find(name: string): Promise<Model | undefined> {
     const known = this.known(name)
+    // The next call gets what the server has changed, and this one need not wait. Does not reject while a list is known.
+    if (known && this.#listed) void this.#refresh()
     if (known) return known
     await this.#refresh()
     return this.known(name)
