@@ -12,6 +12,7 @@ import type { GenerateEvent } from './events.ts'
 import { NamedEngine } from './named-engine.ts'
 import type { ReplicaEvent, ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
+import { settleAll } from './settle-all.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
 /** A model of a named engine. */
@@ -231,10 +232,4 @@ export class EngineSet implements Engine {
     const named = this.#named.find((one) => one.name.toLowerCase() === prefix)
     return named && { named, name: name.slice(slash + 1) }
   }
-}
-
-/** Waits for all promises, and rejects with the first error. */
-async function settleAll<Value>(promises: readonly Promise<Value>[]): Promise<readonly Value[]> {
-  await Promise.allSettled(promises)
-  return Promise.all(promises)
 }

@@ -8,6 +8,7 @@ import type { EngineHealth } from '../engine-health.ts'
 import type { GenerateEvent } from '../events.ts'
 import type { ReplicaEvent, ReplicaStatus } from '../replicas.ts'
 import type { GenerateRequest, LoadOptions } from '../request.ts'
+import { settleAll } from '../settle-all.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../tokens.ts'
 import { FleetAnswer } from './fleet-answer.ts'
 import { FleetMembers } from './fleet-members.ts'
@@ -92,12 +93,18 @@ export class FleetEngine implements Engine {
     return this.#run(model, call, (engine, call) => engine.load(model, options, call))
   }
 
+  /** Unloads the model on all replicas that have it. */
   async unload(model: string): Promise<void> {
-    await Promise.all(this.#members.all.map(({ engine }) => engine.unload(model)))
+    await this.#members.start()
+    const having = await replicasWith(model, this.#members.all)
+    if (having.length === 0) throw modelNotFound(model)
+    await settleAll(having.map(({ engine }) => engine.unload(model)))
   }
 
+  /** Rejects if a replica is away, after the others have deleted their states. */
   async deletePromptStates(tenant: string): Promise<number> {
-    const counts = await Promise.all(this.#members.all.map(({ engine }) => engine.deletePromptStates(tenant)))
+    await this.#members.start()
+    const counts = await settleAll(this.#members.all.map(({ engine }) => engine.deletePromptStates(tenant)))
     return counts.reduce((sum, count) => sum + count, 0)
   }
 
