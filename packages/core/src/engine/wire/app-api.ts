@@ -26,8 +26,8 @@ export const paths = {
   models: `${base}/models`,
 } as const
 
-/** Items of a list, or characters of a text, in one line: a line stays below a megabyte. */
-export const partSizes = { vectors: 64, items: 8_192, characters: 65_536 } as const
+/** Items of a list, or characters of a text, in one line: a line stays below a megabyte with vectors of up to 8,192 numbers. */
+export const partSizes = { vectors: 16, items: 8_192, characters: 65_536 } as const
 
 const LoadEvent = z.object({
   type: z.literal('progress'),
