@@ -54,7 +54,9 @@ export async function startLiteLlm(executable, { url: upstream }) {
     }),
   )
   const args = ['--config', config, '--host', '127.0.0.1', '--port', String(port), '--num_workers', '1']
-  const env = { ...process.env, LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR' }
+  // Answers of the bench repeat a few words, which LiteLLM ends after 100 equal chunks.
+  const limits = { REPEATED_STREAMING_CHUNK_LIMIT: '1000000' }
+  const env = { ...process.env, ...limits, LITELLM_LOCAL_MODEL_COST_MAP: 'True', LITELLM_LOG: 'ERROR' }
   const started = await run(executable, [...args, '--telemetry', 'False'], `${url}/health/readiness`, { env })
   const stop = async () => {
     await started.stop()
