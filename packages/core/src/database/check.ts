@@ -9,10 +9,11 @@ import {
 } from '../storage/migrations.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open.ts'
 import { expectExisting } from './expect-existing.ts'
-import { type Contents, contentsAfter, type Reference, schema } from './tables.ts'
+import { type Contents, contentsAfter, optionalOwners, type Reference, schema } from './tables.ts'
 
 export interface DatabaseCheck {
   readonly kind: 'sqlite' | 'postgres'
+  /** Without the tables of fleets if no app has opened them. */
   readonly schema: readonly SchemaState[]
   /**
    * Rows that mark running work. A running app renews its own. Expired rows are of processes that were killed,
@@ -93,7 +94,7 @@ async function checkTables(
   const states = Array.from(owners, (owner): SchemaState => {
     const supported = schema[owner]?.length ?? 0
     return { owner, version: versionOf(steps, owner), supported }
-  })
+  }).filter(({ owner, version }) => version > 0 || !optionalOwners.has(owner))
   const contents = states.map(({ owner, version }) => contentsAfter((schema[owner] ?? []).slice(0, version)))
   return {
     schema: states,
