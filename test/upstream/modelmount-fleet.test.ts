@@ -1,11 +1,17 @@
 /** A fleet of apps with Modelmount, over Modelmount's own API. */
 import { expect, test } from 'vitest'
+import { collect, uncached } from '../../packages/core/src/engine/events.ts'
 import { startFleet } from '../support/fleet-servers.ts'
 import { sendJson, type UpstreamServer } from '../support/upstream-server.ts'
 
 /** Starts two apps. Only the first one has the model `pirate`. */
 async function start() {
-  const { fleet, servers } = await startFleet(2, { api: 'modelmount', server: undefined, health: false })
+  const { fleet, servers } = await startFleet(2, {
+    api: 'modelmount',
+    server: undefined,
+    health: false,
+    maxFailures: 1,
+  })
   const [first, second] = servers as [UpstreamServer, UpstreamServer]
   for (const server of servers) {
     const names = server === first ? ['tiny', 'pirate'] : ['tiny']
@@ -49,3 +55,36 @@ test('while one app is away, the others delete the prompt states, and the caller
 
   expect(pathsOf(second)).toEqual(['delete-prompt-states'])
 })
+
+test.each(['internal', 'unavailable'])(
+  'an app that reports the error %s is ejected, and its calls run in the other app',
+  async (code) => {
+    const { fleet, first, second } = await start()
+    const usage = { ...uncached, inputTokens: 3, reusedTokens: 0 }
+    const lines = [
+      { event: { type: 'start', model: 'tiny', fingerprint: 'fp', ...usage } },
+      { event: { type: 'text', text: 'fine', tokens: 1 } },
+      {
+        event: {
+          ...{ type: 'end', finishReason: 'stop', usage: { ...usage, outputTokens: 1 } },
+          timings: { promptMs: 1, generateMs: 1, loadMs: 0 },
+        },
+      },
+    ]
+    first.answer = (response) =>
+      void response.end(`${JSON.stringify({ error: { code, message: 'No.', details: {} } })}\n`)
+    second.answer = (response) => void response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+
+    // Enough different prompts that some go to the failing app first.
+    for (let index = 0; index < 16; index++) {
+      const input = { kind: 'text', prompt: [`Question ${index}`], template: false } as const
+      const call = { signal: new AbortController().signal }
+      expect((await collect(fleet.generate({ model: 'tiny', input }, call))).text).toBe('fine')
+    }
+
+    expect(fleet.replicas()).toMatchObject([
+      { url: `${first.url}/`, ejections: 1, lastFailure: { kind: 'failed' } },
+      { url: `${second.url}/`, state: 'ready', failedCalls: 0 },
+    ])
+  },
+)
