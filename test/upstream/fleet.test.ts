@@ -77,6 +77,24 @@ test('an error of the caller is not tried again, and says nothing about the repl
   )
 })
 
+test('a caller whose calls every replica fails at ejects none of them', async () => {
+  const { fleet, servers, ask } = await startFleet(2, { maxFailures: 2 })
+  const good = servers.map(({ answer }) => answer)
+  for (const server of servers) server.answer = fail(500)
+
+  for (let index = 0; index < 6; index++)
+    await expect(ask(`A pattern that crashes ${index}`)).rejects.toMatchObject({ code: 'upstream' })
+
+  expect(fleet.replicas()).toMatchObject([
+    { state: 'ready', failedCalls: 6, lastFailure: { kind: 'failed' } },
+    { state: 'ready', failedCalls: 6, lastFailure: { kind: 'failed' } },
+  ])
+  servers.forEach((server, index) => {
+    server.answer = good[index] as UpstreamServer['answer']
+  })
+  expect(['a', 'b']).toContain(await ask('Hi'))
+})
+
 test('after the first token, a failure is a typed error, and no other replica is asked', async () => {
   const { servers, ask, counts } = await startFleet(3)
   for (const server of servers)

@@ -103,6 +103,7 @@ class Attempts {
   readonly #routed: RoutedCall
   readonly #tried = new Set<Replica>()
   readonly #waiting = new Map<AnswerAttempt, Promise<AttemptOutcome>>()
+  readonly #failed: CallLease[] = []
   /** The error that the caller gets if no attempt succeeds. */
   error: unknown
 
@@ -125,7 +126,10 @@ class Attempts {
     const attempt = new AnswerAttempt(begun.replica, begun.lease, this.#request, this.#call)
     const outcome = attempt.begin().then(
       () => ({ attempt }),
-      (cause: unknown) => this.#onError(attempt, cause),
+      (cause: unknown) => {
+        this.#failed.push(begun.lease)
+        return this.#onError(attempt, cause)
+      },
     )
     this.#waiting.set(attempt, outcome)
     return true
@@ -136,8 +140,9 @@ class Attempts {
     return Promise.race([...this.#waiting.values(), hedge])
   }
 
-  /** Ends all attempts but one. */
+  /** Ends all attempts but one, which has its first token. */
   choose(chosen: AnswerAttempt | undefined): AnswerAttempt | undefined {
+    if (chosen) for (const lease of this.#failed) lease.confirmFailure()
     for (const attempt of this.#waiting.keys()) if (attempt !== chosen) attempt.stop()
     return chosen
   }

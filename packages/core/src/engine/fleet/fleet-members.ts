@@ -101,9 +101,9 @@ export class FleetMembers {
   }
 
   #join(options: ResolvedUpstreamOptions): void {
-    const { maxFailures, slowStartMs, probe } = this.#options
+    const { maxFailures, slowStartMs, probe, maxRetries } = this.#options
     const settings = {
-      ...{ maxFailures, slowStartMs, hasProbes: probe !== undefined },
+      ...{ maxFailures, slowStartMs, hasProbes: probe !== undefined, hasRetries: maxRetries > 0 },
       nextCacheId: () => this.#cacheIds++,
       onEvent: (event: ReplicaEvent) => {
         if (event.type === 'eject') this.#probes?.onEject(replica)

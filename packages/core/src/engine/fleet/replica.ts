@@ -11,6 +11,8 @@ import { type HealthSettings, ReplicaHealth } from './replica-health.ts'
 export interface ReplicaSettings extends HealthSettings {
   /** Returns an id that no cache has had. */
   readonly nextCacheId: () => number
+  /** Whether calls that fail are sent to other replicas, which shows whether the call or the replica is at fault. */
+  readonly hasRetries: boolean
   readonly onEvent: (event: ReplicaEvent) => void
 }
 
@@ -76,7 +78,7 @@ export class Replica implements Candidate {
       },
       onEnd: (error) => {
         this.#leases.delete(lease)
-        if (error !== undefined) this.#onError(error)
+        if (error !== undefined) this.#onError(error, lease)
         if (this.#leases.size > 0) return
         for (const callback of this.#onIdle) callback()
         this.#onIdle.clear()
@@ -110,11 +112,18 @@ export class Replica implements Candidate {
     this.#report(undefined)
   }
 
-  #onError(error: unknown): void {
+  #onError(error: unknown, lease: CallLease): void {
     const failure = toReplicaFailure(error)
     if (!failure) return
     this.#failedCalls++
     this.#lastFailure = { kind: failure, at: new Date() }
+    const countFailure = () => this.#countFailure(failure, error)
+    // Some servers fail for a mistake of the caller, who must not be able to eject all replicas.
+    if (failure === 'failed' && this.#settings.hasRetries && !lease.hasBegun) lease.onConfirm = countFailure
+    else countFailure()
+  }
+
+  #countFailure(failure: ReplicaFailure, error: unknown): void {
     const { retryAfterMs } =
       (error as { readonly details?: { readonly retryAfterMs?: number } }).details ?? {}
     this.health.onFailure(failure, retryAfterMs)
@@ -147,8 +156,11 @@ export class CallLease {
   readonly #listeners: LeaseListeners
   #promptTokens: number
   readonly #outputTokens: number
-  #hasBegun = false
   #hasEnded = false
+  /** Whether the first token has come. */
+  hasBegun = false
+  /** Set for a failure that counts only when another replica answers the same call. */
+  onConfirm: (() => void) | undefined
 
   constructor(tokens: { readonly prompt: number; readonly output: number }, listeners: LeaseListeners) {
     this.#listeners = listeners
@@ -159,8 +171,8 @@ export class CallLease {
 
   onEvent(event: GenerateEvent): void {
     if (this.#hasEnded || event.type === 'start') return
-    if (!this.#hasBegun) {
-      this.#hasBegun = true
+    if (!this.hasBegun) {
+      this.hasBegun = true
       this.#listeners.onTokens(-this.#promptTokens)
       this.#promptTokens = 0
       this.#listeners.onFirstToken()
@@ -168,6 +180,12 @@ export class CallLease {
     if (event.type !== 'end') return
     this.#listeners.onUsage(event.usage)
     this.end()
+  }
+
+  /** Another replica has answered the call. */
+  confirmFailure(): void {
+    this.onConfirm?.()
+    this.onConfirm = undefined
   }
 
   /** @param error of a call that has failed. Further calls of this method have no effect */

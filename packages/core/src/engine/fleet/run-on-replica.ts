@@ -3,7 +3,7 @@ import { LlmError } from '../../errors.ts'
 import type { EngineCall } from '../engine.ts'
 import type { UpstreamEngine } from '../upstream/upstream-engine.ts'
 import type { FleetRouter, RoutedCall } from './fleet-router.ts'
-import type { Replica } from './replica.ts'
+import type { CallLease, Replica } from './replica.ts'
 import { toReplicaFailure } from './replica-failure.ts'
 import type { RetryBudget } from './retry-budget.ts'
 
@@ -21,6 +21,7 @@ export async function runOnReplica<Result>(
   { router, budget, maxRetries }: RunSettings,
 ): Promise<Result> {
   const tried = new Set<Replica>()
+  const failed: CallLease[] = []
   const ownCall = withCountsOnce(call)
   let error: unknown
   budget.onCall()
@@ -33,9 +34,11 @@ export async function runOnReplica<Result>(
       const result = await work(replica.engine, ownCall())
       replica.onAnswer()
       lease.end()
+      for (const before of failed) before.confirmFailure()
       return result
     } catch (cause) {
       lease.end(call.signal.aborted ? undefined : cause)
+      failed.push(lease)
       call.signal.throwIfAborted()
       // A caller can wait for a server that is overloaded, but not for one that is away.
       if (!(LlmError.is(error) && error.code === 'overloaded')) error = cause
