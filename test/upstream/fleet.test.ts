@@ -207,7 +207,8 @@ test('retries end with their budget', async () => {
 })
 
 test('a second replica is asked when the first token is late, and the late call is aborted', async () => {
-  const { fleet, servers, ask, counts } = await startFleet(2, { hedgeAfterMs: 50 })
+  const { servers, ask, counts } = await startFleet(2)
+  const fleet = createFleet(servers, { hedgeAfterMs: 50 })
   const closed: boolean[] = [false, false]
   const late: UpstreamServer['answer'] = (response, { path }) => {
     if (path === '/health') response.end()
@@ -220,7 +221,7 @@ test('a second replica is asked when the first token is late, and the late call 
   const slow = servers[home === 'a' ? 0 : 1] as UpstreamServer
   slow.answer = late
 
-  const answer = await ask('Hi')
+  const answer = await askFleet(fleet, ['Hi'])
 
   expect(answer).toBe(home === 'a' ? 'b' : 'a')
   expect(counts()).toEqual(home === 'a' ? [2, 1] : [1, 2])
