@@ -1,5 +1,4 @@
 /** The API for other apps with Modelmount, which call the engine of this one: see `engine/wire/app-api.ts`. */
-
 import { paths } from '../../engine/wire/app-api.ts'
 import { toForwardedError } from '../../engine/wire/wire-error.ts'
 import { statusOf } from '../../errors.ts'
