@@ -3,14 +3,19 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
+import { answerWith } from '../support/fleet-servers.ts'
 import { noiseBlob, SmallRegistry } from '../support/registry.ts'
 import { post } from '../support/served.ts'
 import { madeModel, put } from '../support/transfers.ts'
+import { UpstreamServer } from '../support/upstream-server.ts'
 
 export interface MeteredApp {
   readonly url: string
   metrics(): Promise<string>
-  /** Does once what each metric counts: a crash, a refusal, a batch, a pull, cached prompts and unknown models. */
+  /**
+   * Does once what each metric counts: a crash, a refusal, a batch, a pull, a call of a fleet, cached prompts and unknown
+   * models.
+   */
   doEverything(): Promise<void>
   close(): Promise<void>
 }
@@ -19,7 +24,9 @@ export async function startMeteredApp(models: string): Promise<MeteredApp> {
   const registry = await SmallRegistry.start()
   put(registry, 'library/small', madeModel(noiseBlob('metered', 100_000)))
   const file = fileURLToPath(new URL('app.mjs', import.meta.url))
-  const child = fork(file, [models, registry.host])
+  const replica = await UpstreamServer.start()
+  replica.answer = answerWith('Hello there.')
+  const child = fork(file, [models, registry.host, replica.url])
   const [url] = (await once(child, 'message')) as [string]
   return {
     url,
@@ -29,6 +36,7 @@ export async function startMeteredApp(models: string): Promise<MeteredApp> {
       child.disconnect()
       if (child.exitCode === null) await once(child, 'exit')
       await registry.close()
+      await replica.close()
     },
   }
 }
@@ -49,6 +57,7 @@ async function doEverything(url: string, child: ChildProcess): Promise<void> {
   const system = [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
   expect(await statusOf('/v1/messages', { ...chat('tiny'), system })).toBe(200)
   expect(await statusOf('/v1/messages', { ...chat('tiny'), system })).toBe(200)
+  expect(await statusOf('/v1/messages', chat('fleet/small'))).toBe(200)
   expect(await statusOf('/api/chat', chat('no-such-model'))).toBe(404)
   expect(await statusOf('/v1/messages', chat('limited'))).toBe(200)
   expect(await statusOf('/v1/messages', chat('limited'))).toBe(429)
