@@ -40,8 +40,14 @@ export class UpstreamEngine implements Engine {
     probe: (_model, signal) => this.#expectAnswer(signal),
   }
 
+  /** Absent if the API cannot count them: otherwise, each prompt with a breakpoint would be counted in vain. */
+  readonly countCachedTokens?: NonNullable<Engine['countCachedTokens']>
+
   constructor(options: ResolvedUpstreamOptions, api: UpstreamApi) {
     this.#api = api
+    if (api.countCachedTokens)
+      this.countCachedTokens = async (request, call) =>
+        api.countCachedTokens?.(this.#toOwn(request, call), this.#clientFor(call), call) ?? 0
     this.#client = new UpstreamClient(options, (apiKey) => api.headers(apiKey))
     this.#models = new UpstreamModels(options, (signal) => api.listModels(this.#client, signal))
     this.#turns = new BackgroundTurns(options.backgroundBelow)
@@ -75,11 +81,6 @@ export class UpstreamEngine implements Engine {
     const messages = input.kind === 'infill' ? 0 : (input.messages?.length ?? 0)
     const bound = measureTextBytes(request) + maxMarkupTokens * (messages + 2) + boundImageTokens(input)
     return Math.min(bound, this.#models.contextSizeOf(request.model) || bound)
-  }
-
-  async countCachedTokens(request: GenerateRequest, call: EngineCall): Promise<number> {
-    const own = this.#toOwn(request, call)
-    return (await this.#api.countCachedTokens?.(own, this.#clientFor(call), call)) ?? 0
   }
 
   seesImages({ model }: GenerateRequest): boolean {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { sendChunks, stubUpstream } from '../../../../../../test/support/upstream-stub.ts'
 import { collect, type GenerateEvent, type GenerateResult } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
+import { upstreamEngine } from '../index.ts'
 
 const request: GenerateRequest = {
   model: 'm',
@@ -260,4 +261,11 @@ test('all pages of the list of models are read', async () => {
     '/v1/models?limit=1000',
     '/v1/models?limit=1000&after_id=claude-a%2F1',
   ])
+})
+
+test('no prompt is counted for a cache that the API cannot look into', () => {
+  const url = 'http://127.0.0.1:1'
+
+  expect(upstreamEngine({ url, api: 'anthropic' }).countCachedTokens).toBeUndefined()
+  expect(upstreamEngine({ url, api: 'modelmount' }).countCachedTokens).toBeDefined()
 })
