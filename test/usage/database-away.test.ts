@@ -22,7 +22,7 @@ const awayMs = 10_000
 const tokensPerDay = 86_400
 const streams = 3
 
-/** Whose answers pause after some words, until the gate with the text of the request opens. */
+/** An engine whose answers pause after some words, until the gate opens that the request names in its text. */
 function gatedEngine(): Engine & { open(name: string): void } {
   const base = scriptedEngine('word '.repeat(words).trim())
   const gates = new Map<string, { readonly opened: Promise<void>; readonly open: () => void }>()

@@ -1,6 +1,7 @@
 /** Options of an upstream engine, and their checks. */
 import type { Capability } from '../../models/gguf/model-details.ts'
 import { checkBoolean, checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
+import { capabilities } from '../wire/model-schema.ts'
 
 export interface UpstreamOptions {
   /**
@@ -85,15 +86,6 @@ export interface ResolvedUpstreamOptions {
 
 const apiNames = ['openai', 'anthropic', 'ollama', 'modelmount'] as const
 const servers = ['vllm', 'sglang', 'llama-server', 'modelmount', 'openai', 'other'] as const
-export const capabilities = [
-  'completion',
-  'embedding',
-  'tools',
-  'insert',
-  'thinking',
-  'vision',
-  'audio',
-] as const satisfies readonly Capability[]
 const names = [
   ...['url', 'api', 'server', 'apiKey', 'headers', 'models', 'backgroundBelow', 'forwardTenants'],
   ...['connectTimeoutMs', 'responseTimeoutMs', 'stallTimeoutMs'],

@@ -46,7 +46,7 @@ export interface UpstreamApi {
   deletePromptStates?(client: UpstreamClient, signal: AbortSignal): Promise<number>
 }
 
-/** What an answer has until the server says it. */
+/** Values of an answer that the server has not sent yet. */
 export interface AnswerDefaults {
   readonly fingerprint: string
   /** Tokens of the prompt. */

@@ -1,15 +1,25 @@
-/** Schema of the models that one app tells another. */
+/** Schema of the list of models in the API between apps. */
 import { z } from 'zod'
-import type { ModelDetails } from '../../models/gguf/model-details.ts'
+import type { Capability, ModelDetails } from '../../models/gguf/model-details.ts'
 import type { Model } from '../../models/model.ts'
 
 /** A model without what belongs to one machine: its files. */
-export type ToldModel = Pick<Model, 'name' | 'digest' | 'sizeBytes' | 'defaults' | 'config'> & {
+export type ModelEntry = Pick<Model, 'name' | 'digest' | 'sizeBytes' | 'defaults' | 'config'> & {
   /** Milliseconds since 1970. */
   readonly modifiedAt: number
   /** Absent if the file of the model cannot be read. Without the list of tensors, which is long. */
   readonly details?: ModelDetails
 }
+
+export const capabilities = [
+  'completion',
+  'embedding',
+  'tools',
+  'insert',
+  'thinking',
+  'vision',
+  'audio',
+] as const satisfies readonly Capability[]
 
 const text = z.string().optional()
 const count = z.number().min(0)
@@ -23,9 +33,7 @@ const DetailsSchema = z.object({
   contextSize: count.optional(),
   embeddingSize: count.optional(),
   chatTemplate: text,
-  capabilities: z.array(
-    z.enum(['completion', 'embedding', 'tools', 'insert', 'thinking', 'vision', 'audio']),
-  ),
+  capabilities: z.array(z.enum(capabilities)),
 })
 const ModelSchema = z.object({
   name: z.string().min(1),
@@ -47,7 +55,7 @@ const ModelSchema = z.object({
 const ListSchema: z.ZodType<unknown> = z.object({ models: z.array(ModelSchema) })
 
 /** Returns undefined if the value is no list of models. */
-export function parseModels(value: unknown): readonly ToldModel[] | undefined {
+export function parseModels(value: unknown): readonly ModelEntry[] | undefined {
   const { success, data } = ListSchema.safeParse(value)
-  return success ? (data as { readonly models: readonly ToldModel[] }).models : undefined
+  return success ? (data as { readonly models: readonly ModelEntry[] }).models : undefined
 }

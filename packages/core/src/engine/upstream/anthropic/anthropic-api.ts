@@ -1,11 +1,10 @@
 /** Requests and answers of the Anthropic API. */
 import { LlmError } from '../../../errors.ts'
 import type { EngineCall } from '../../engine.ts'
-import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { toEvents } from '../answer-events.ts'
+import { PieceApi } from '../piece-api.ts'
 import { readCount, readRecord } from '../response-fields.ts'
-import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
 import { toEmptyAnswer, toPieces } from './chat-answer.ts'
@@ -15,7 +14,7 @@ import { readModels } from './models.ts'
 /** The version of the API that all its servers know. */
 const version = '2023-06-01'
 
-export class AnthropicApi implements UpstreamApi {
+export class AnthropicApi extends PieceApi implements UpstreamApi {
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
     return { 'anthropic-version': version, ...(apiKey !== undefined && { 'x-api-key': apiKey }) }
   }
@@ -24,16 +23,7 @@ export class AnthropicApi implements UpstreamApi {
     return readModels(client, signal)
   }
 
-  generate(
-    request: GenerateRequest,
-    client: UpstreamClient,
-    call: EngineCall,
-    answer: AnswerDefaults,
-  ): AsyncIterable<GenerateEvent> {
-    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
-  }
-
-  async *#pieces(
+  protected async *pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,

@@ -6,7 +6,7 @@ import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest, LoadOptions } from '../../request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from '../../tokens.ts'
 import { paths } from '../../wire/app-api.ts'
-import { parseModels, type ToldModel } from '../../wire/model-schema.ts'
+import { type ModelEntry, parseModels } from '../../wire/model-schema.ts'
 import { decodeVector } from '../../wire/vectors.ts'
 import type { ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
@@ -148,7 +148,7 @@ function toText({ items }: WireResult): string {
   return items.join('')
 }
 
-const toListedModel = ({ modifiedAt, ...model }: ToldModel): ListedModel => ({
+const toListedModel = ({ modifiedAt, ...model }: ModelEntry): ListedModel => ({
   ...model,
   modifiedAt: new Date(modifiedAt),
   contextSize: model.details?.contextSize,

@@ -2,7 +2,7 @@
 import type { Capability } from '../../../models/gguf/model-details.ts'
 import { isRecord } from '../../../util/is-record.ts'
 import { runConcurrently } from '../../../util/run-concurrently.ts'
-import { capabilities } from '../options.ts'
+import { capabilities } from '../../wire/model-schema.ts'
 import { readArray, readRecord, readString } from '../response-fields.ts'
 import type { ListedModel } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'

@@ -1,17 +1,16 @@
 /** Requests and answers of the Ollama API. The server cannot count tokens. */
 import type { Embeddings, EmbedRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
-import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { toEvents } from '../answer-events.ts'
-import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import { PieceApi } from '../piece-api.ts'
+import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { toPieces } from './chat-answer.ts'
 import { toOllamaRequest } from './chat-request.ts'
 import { embed } from './embeddings.ts'
 import { OllamaModels } from './models.ts'
 
-export class OllamaApi implements UpstreamApi {
+export class OllamaApi extends PieceApi implements UpstreamApi {
   readonly #models = new OllamaModels()
 
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
@@ -22,16 +21,7 @@ export class OllamaApi implements UpstreamApi {
     return this.#models.read(client, signal)
   }
 
-  generate(
-    request: GenerateRequest,
-    client: UpstreamClient,
-    call: EngineCall,
-    answer: AnswerDefaults,
-  ): AsyncIterable<GenerateEvent> {
-    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
-  }
-
-  async *#pieces(
+  protected async *pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,

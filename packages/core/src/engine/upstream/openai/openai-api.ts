@@ -2,13 +2,12 @@
 import { isRecord } from '../../../util/is-record.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
-import type { GenerateEvent } from '../../events.ts'
 import type { GenerateRequest } from '../../request.ts'
 import { isRaw } from '../../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
-import { toEvents } from '../answer-events.ts'
 import type { OpenAiServer } from '../options.ts'
-import type { AnswerDefaults, AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import { PieceApi } from '../piece-api.ts'
+import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
 import { readAnswer, toCount } from './answer-chunks.ts'
@@ -19,11 +18,12 @@ import { detectServer, type ServerFeatures, serverFeatures } from './server-kind
 import { OpenAiTokenizer } from './tokenizer.ts'
 import { toWellFormedJson } from './well-formed-json.ts'
 
-export class OpenAiApi implements UpstreamApi {
+export class OpenAiApi extends PieceApi implements UpstreamApi {
   #server: OpenAiServer | undefined
 
   /** @param server undefined to find out by the list of models */
   constructor(server: OpenAiServer | undefined) {
+    super()
     this.#server = server
   }
 
@@ -39,16 +39,7 @@ export class OpenAiApi implements UpstreamApi {
     return models.map((model) => ({ ...toListedModel(model), ...toCapabilities(body.models, model.id) }))
   }
 
-  generate(
-    request: GenerateRequest,
-    client: UpstreamClient,
-    call: EngineCall,
-    answer: AnswerDefaults,
-  ): AsyncIterable<GenerateEvent> {
-    return toEvents(this.#pieces(request, client, call), { request, call, ...answer })
-  }
-
-  async *#pieces(
+  protected async *pieces(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
