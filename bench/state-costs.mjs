@@ -1,5 +1,5 @@
 // What app processes ask of PostgreSQL, of Redis and of the router: per call, per second of a running call, and while
-// they are idle. docs/state.md computes from these numbers what many processes ask.
+// they are idle. docs/operations/state.md computes from these numbers what many processes ask.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'

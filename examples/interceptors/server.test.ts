@@ -261,7 +261,7 @@ test('the built-in model answers, and an address that a schema forces it to writ
 })
 
 test('the page of the documentation shows these files', () => {
-  const page = readFileSync(new URL('../../docs/interceptors.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/guides/interceptors.md', import.meta.url), 'utf8')
 
   for (const file of ['redaction.js', 'retrieval.js', 'audit.js'])
     expect(page).toContain(`\`\`\`js\n${readFileSync(new URL(file, import.meta.url), 'utf8')}\`\`\`\n`)

@@ -53,7 +53,7 @@ describe.each([
 
   test('are shown by their page', async () => {
     const name = api.toLowerCase()
-    const page = pageOf(`Cases of ${api}'s API`, `compatibility-${name}.md`, groups)
+    const page = pageOf(`Cases of ${api}'s API`, `${name}.md`, groups)
 
     await expect(page).toMatchFileSnapshot(join(root, `docs/compatibility/${name}-cases.md`))
   })

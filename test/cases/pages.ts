@@ -5,7 +5,7 @@ export function pageOf(title: string, apiPage: string, cases: CaseTable): string
   const all = Object.values(cases).flatMap((group) => Object.values(group))
   return `# ${title}
 
-These cases are what clients of the API depend on, and the tests that prove them. [The page of the API](../${apiPage})
+These cases are what clients of the API depend on, and the tests that prove them. [The page of the API](${apiPage})
 describes its fields. This page is generated from \`test/cases\`: \`npx vitest run --project test test/cases -u\`.
 
 ${summaryOf(all)}

@@ -1,4 +1,4 @@
-/** Runs docs/deploy/cluster/cluster.js with the app of these tests. */
+/** Runs docs/operations/deploy/cluster/cluster.js with the app of these tests. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const runtimeDir = join(folder, 'run')
 
 beforeAll(() => {
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  copyFileSync(join(root, 'docs/deploy/cluster/cluster.js'), join(folder, 'cluster.js'))
+  copyFileSync(join(root, 'docs/operations/deploy/cluster/cluster.js'), join(folder, 'cluster.js'))
   copyFileSync(join(root, 'test/deploy/app/server.js'), join(folder, 'server.js'))
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
 })

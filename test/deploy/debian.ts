@@ -1,4 +1,4 @@
-/** Programs of Debian that the recipes of docs/deploy are tried with. */
+/** Programs of Debian that the recipes of docs/operations/deploy are tried with. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -23,5 +23,6 @@ function fail(message: string): never {
   throw new Error(message)
 }
 
-/** @param path below docs/deploy */
-export const readRecipe = (path: string): string => readFileSync(join(root, 'docs/deploy', path), 'utf8')
+/** @param path below docs/operations/deploy */
+export const readRecipe = (path: string): string =>
+  readFileSync(join(root, 'docs/operations/deploy', path), 'utf8')

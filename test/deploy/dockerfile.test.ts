@@ -1,4 +1,4 @@
-/** Runs docs/deploy/docker/Dockerfile as far as that is possible without a container runtime: see container.ts. */
+/** Runs docs/operations/deploy/docker/Dockerfile as far as that is possible without a container runtime: see container.ts. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import {

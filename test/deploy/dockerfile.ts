@@ -1,4 +1,4 @@
-/** Reads the instructions of a Dockerfile: only the syntax that docs/deploy uses. */
+/** Reads the instructions of a Dockerfile: only the syntax that docs/operations/deploy uses. */
 
 export interface Instruction {
   readonly name: string

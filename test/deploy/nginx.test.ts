@@ -1,4 +1,4 @@
-/** Runs nginx of Debian with docs/deploy/nginx/modelmount.conf in front of an app. */
+/** Runs nginx of Debian with docs/operations/deploy/nginx/modelmount.conf in front of an app. */
 import { execFileSync, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Checks the files of docs/deploy against each other and against the app. */
+/** Checks the files of docs/operations/deploy against each other and against the app. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { healthRoutes } from '@modelmount/core/operations'
@@ -37,11 +37,11 @@ test('all mounted files of Compose exist, and its services know each other', () 
   }
   for (const [file, source] of Object.entries(copied)) {
     expect(files).toContain(file)
-    expect(readRecipe('README.md')).toContain(`cp docs/${source} my-app/`)
-    expect(existsSync(join(root, 'docs', source)), source).toBe(true)
+    expect(readRecipe('index.md')).toContain(`cp docs/operations/${source} my-app/`)
+    expect(existsSync(join(root, 'docs/operations', source)), source).toBe(true)
   }
   for (const file of files.filter((path) => !(path in copied)))
-    expect(existsSync(join(root, 'docs/deploy/docker', file)), file).toBe(true)
+    expect(existsSync(join(root, 'docs/operations/deploy/docker', file)), file).toBe(true)
   expect(new URL(app.environment.DATABASE_URL).hostname).toBe('postgres')
   expect(new URL(app.environment.DATABASE_URL).pathname.slice(1)).toBe(postgres.environment.POSTGRES_DB)
   const [{ static_configs: scraped }] = parse(readRecipe('docker/prometheus.yml')).scrape_configs
@@ -89,7 +89,7 @@ test('Kubernetes probes existing routes, and gives the app the time to drain', (
 })
 
 test('PM2 waits for the drain, and leaves the shared model process alone', () => {
-  const page = readFileSync(join(root, 'docs/bundlers-and-tools.md'), 'utf8')
+  const page = readFileSync(join(root, 'docs/guides/bundlers-and-tools.md'), 'utf8')
   const recipe = readRecipe('pm2/ecosystem.config.cjs')
 
   expect(recipe).toContain('treekill: false')

@@ -1,4 +1,4 @@
-/** Checks docs/deploy/systemd/modelmount.service, and runs its command with the restrictions that need no systemd. */
+/** Checks docs/operations/deploy/systemd/modelmount.service, and runs its command with the restrictions that need no systemd. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -16,7 +16,10 @@ beforeAll(async () => {
 
 afterAll(() => llm.close())
 
-const pages = ['README.md', ...['in-process', 'structured-output', 'tools'].map((name) => `docs/${name}.md`)]
+const pages = [
+  'README.md',
+  ...['in-process', 'structured-output', 'tools'].map((name) => `docs/guides/${name}.md`),
+]
 
 /** Blocks that create an `Llm` of their own are complete apps, which other tests run. */
 const blocks = pages

@@ -7,7 +7,7 @@ import { codeBelow } from '../support/pages.ts'
 
 /** Returns the blocks of one section, without the imports. */
 const blocksOf = (page: string, heading: string): readonly string[] =>
-  codeBelow(`docs/${page}.md`, heading).map((code) => code.replaceAll(/^import .*$/gm, ''))
+  codeBelow(`docs/guides/${page}.md`, heading).map((code) => code.replaceAll(/^import .*$/gm, ''))
 
 /** Runs the code with an empty folder of models, and returns the values of the named variables. */
 async function run(code: string, names: string, env: Readonly<Record<string, string>> = {}) {

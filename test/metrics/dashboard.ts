@@ -25,7 +25,7 @@ export interface Dashboard {
 }
 
 export const dashboard: Dashboard = JSON.parse(
-  readFileSync(join(root, 'docs/grafana/modelmount.json'), 'utf8'),
+  readFileSync(join(root, 'docs/operations/grafana/modelmount.json'), 'utf8'),
 )
 
 /** All expressions of the panels. */
@@ -39,7 +39,7 @@ export const variableExpressions: readonly string[] = dashboard.templating.list.
   return selector === undefined ? [] : [selector]
 })
 
-export const alertsFile = join(root, 'docs/prometheus/alerts.yml')
+export const alertsFile = join(root, 'docs/operations/prometheus/alerts.yml')
 
 /** Each expression of an alert rule is one line. */
 export const alertExpressions: readonly string[] = [

@@ -22,7 +22,7 @@ test('the page names the bounds of the buckets', () => {
 })
 
 test.runIf(hasPrometheus)('promtool accepts the scrape configuration of the page', () => {
-  const [code = ''] = codeBlocks('docs/metrics.md').flatMap(({ language, code }) =>
+  const [code = ''] = codeBlocks('docs/operations/metrics.md').flatMap(({ language, code }) =>
     language === 'yaml' ? [code] : [],
   )
 

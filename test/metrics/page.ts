@@ -1,16 +1,16 @@
-/** The table of metrics in `docs/metrics.md`. */
+/** The table of metrics in `docs/operations/metrics.md`. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type MetricDefinition, metrics } from '@modelmount/core/metrics'
 import { root } from '../packaging/npm.ts'
 
-export const pageFile = join(root, 'docs/metrics.md')
+export const pageFile = join(root, 'docs/operations/metrics.md')
 
 /** Returns the page with a table of the metrics that exist. The text around the table stays as it is. */
 export function renderPage(): string {
   const page = readFileSync(pageFile, 'utf8')
   const [table] = /^\| metric \|.*\n(?:\|.*\n)+/m.exec(page) ?? []
-  if (table === undefined) throw new Error('docs/metrics.md has no table of metrics')
+  if (table === undefined) throw new Error('docs/operations/metrics.md has no table of metrics')
   // A function, because a text could contain `$`.
   return page.replace(table, () => renderTable())
 }

@@ -10,8 +10,8 @@ vi.setConfig({ testTimeout: 300_000 })
 
 test('the Hono app of the pages serves the routes below a prefix, and limits a route of the app', async () => {
   const code = [
-    ...codeBelow('docs/bundlers-and-tools.md', 'Hono'),
-    ...codeBelow('docs/rate-limits.md', 'Hono and other frameworks'),
+    ...codeBelow('docs/guides/bundlers-and-tools.md', 'Hono'),
+    ...codeBelow('docs/guides/rate-limits.md', 'Hono and other frameworks'),
     readFileSync(join(root, 'test/tools/apps/hono/rest-of-app.js'), 'utf8'),
   ].join('\n')
   const appCode = code

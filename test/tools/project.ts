@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { emptyProject, environment, pack, root } from '../packaging/npm.ts'
 
-/** The versions that docs/bundlers-and-tools.md names. */
+/** The versions that docs/guides/bundlers-and-tools.md names. */
 const versions = {
   '@hono/node-server': '2.1.9',
   '@nestjs/common': '12.5.1',

@@ -86,7 +86,7 @@ test('the documentation lists the HTTP status of every code', async () => {
     overloaded: 503,
     unavailable: 503,
   }
-  const page = await readFile(new URL('../../../docs/in-process.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../docs/guides/in-process.md', import.meta.url), 'utf8')
   const rows = [...page.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (\d{3}) \|/gm)]
 
   const documented = rows.flatMap(([, codes = '', status]) =>

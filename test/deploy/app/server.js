@@ -1,4 +1,4 @@
-/** An app with the routes of models and of health, as the recipes of docs/deploy expect it. */
+/** An app with the routes of models and of health, as the recipes of docs/operations/deploy expect it. */
 import { createLlm } from '@modelmount/core'
 import { healthRouter, llmRouter } from '@modelmount/express'
 import express from 'express'

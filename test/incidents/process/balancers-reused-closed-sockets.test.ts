@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
-const page = fileURLToPath(new URL('../../../docs/deployment.md', import.meta.url))
+const page = fileURLToPath(new URL('../../../docs/operations/deployment.md', import.meta.url))
 
 test('the page on deployment sets both limits of the server beyond the 60 s of most balancers', () => {
   const [, code = ''] =

@@ -1,4 +1,4 @@
-/** The table in `docs/upstreams.md` of what upstream APIs cannot carry. */
+/** The table in `docs/guides/upstreams.md` of what upstream APIs cannot carry. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../../packaging/npm.ts'
@@ -8,7 +8,7 @@ import { notOverModelmount } from './not-over-modelmount.ts'
 import { notOverOllama } from './not-over-ollama.ts'
 import { notOverOpenAI } from './not-over-openai.ts'
 
-export const pageFile = join(root, 'docs/upstreams.md')
+export const pageFile = join(root, 'docs/guides/upstreams.md')
 
 const lists: readonly NotCarried[] = [notOverModelmount, notOverOpenAI, notOverAnthropic, notOverOllama]
 
@@ -16,7 +16,7 @@ const lists: readonly NotCarried[] = [notOverModelmount, notOverOpenAI, notOverA
 export function renderPage(): string {
   const page = readFileSync(pageFile, 'utf8')
   const [table] = /^\| what differs \|.*\n(?:\|.*\n)+/m.exec(page) ?? []
-  if (table === undefined) throw new Error('docs/upstreams.md has no table of differences')
+  if (table === undefined) throw new Error('docs/guides/upstreams.md has no table of differences')
   return page.replace(table, () => renderTable())
 }
 

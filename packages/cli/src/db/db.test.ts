@@ -186,7 +186,7 @@ describe.each(databases().filter(({ name }) => name === 'PostgreSQL'))('in $name
 
 /** The first block of code of this language in the section of the page. */
 function blockOf(section: string, language: string): string {
-  const page = readFileSync(join(root, 'docs/backup.md'), 'utf8')
+  const page = readFileSync(join(root, 'docs/operations/backup.md'), 'utf8')
   const text = page.slice(page.indexOf(`## ${section}\n`))
   return new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(text)?.[1] ?? ''
 }

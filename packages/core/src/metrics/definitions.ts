@@ -1,4 +1,4 @@
-/** The metrics, as data: their names, types and labels, which docs/metrics.md and the Grafana dashboard also have. */
+/** The metrics, as data: their names, types and labels, which docs/operations/metrics.md and the Grafana dashboard also have. */
 
 export interface MetricDefinition {
   readonly type: 'counter' | 'gauge' | 'histogram'

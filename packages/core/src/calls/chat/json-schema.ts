@@ -1,7 +1,7 @@
 /** The type of JSON Schemas. */
 export type JsonSchema = boolean | JsonSchemaObject
 
-/** The usual keywords of JSON Schema. `docs/structured-output.md` lists what can be enforced. */
+/** The usual keywords of JSON Schema. `docs/guides/structured-output.md` lists what can be enforced. */
 export interface JsonSchemaObject {
   readonly $schema?: string
   readonly $id?: string
