@@ -21,27 +21,33 @@ export interface LanguageModelOptions
   extends CallerOptions,
     Pick<GenerateRequest, 'reasoning' | 'overflow' | 'logprobs' | 'load'>,
     Omit<Sampling, 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' | 'frequencyPenalty'> {
-  /** GBNF grammar of llama.cpp that the text must match. Cannot be combined with a JSON response format. */
+  /**
+   * GBNF grammar of llama.cpp that the text must match. Cannot be combined with a JSON response format.
+   *
+   * @default none
+   */
   readonly grammar?: string
   /** `false` allows at most one tool call per step. @default true */
   readonly parallelToolCalls?: boolean
-  /** Variables for the model's chat template. */
+  /** Variables for the model's chat template. @default none */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
 /** Options of `embed` and `embedMany`. */
 export interface EmbeddingOptions extends CallerOptions, Pick<EmbedRequest, 'dimensions' | 'overflow'> {
+  /** How the model is loaded: context size and keep-alive. @default the settings of the app */
   readonly load?: LoadOptions
 }
 
 /** Options of `rerank`. */
 export interface RerankingOptions extends CallerOptions, Pick<EmbedRequest, 'overflow'> {
+  /** How the model is loaded: context size and keep-alive. @default the settings of the app */
   readonly load?: LoadOptions
 }
 
 /** Options of a message, of a part of a message, or of a tool. */
 export interface CacheOptions {
-  /** Sets a cache breakpoint after the message, part or tool. */
+  /** Sets a cache breakpoint after the message, part or tool. @default no breakpoint */
   readonly cache?: CacheLifetime
 }
 

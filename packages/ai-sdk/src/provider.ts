@@ -13,6 +13,7 @@ import { createLanguageModel } from './language-model.ts'
 import type { ModelSource } from './model-call.ts'
 import { createRerankingModel } from './reranking-model.ts'
 
+/** Settings of `createModelmount()`. */
 export interface ModelmountProviderSettings {
   /** The caller whose models, limits and spending apply to all calls of this provider. @default the app itself */
   readonly caller?: Caller

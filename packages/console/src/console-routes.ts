@@ -12,6 +12,7 @@ import { checkCsrf } from './session-cookie.ts'
 import { sessionRoutes } from './session-routes.ts'
 import { findViewer } from './viewer.ts'
 
+/** Options of the console that all frameworks share. */
 export interface ConsoleOptions {
   /**
    * URL of the public APIs as clients call it, such as `https://api.example.com/llm`, for the code that the playground

@@ -5,6 +5,7 @@ import { createRouter } from '@modelmount/express'
 import type { Request, Router } from 'express'
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 
+/** Options of the console in an Express app, with `authenticate`, which gets the request of Express. */
 export type ExpressConsoleOptions = ConsoleOptions & TableMountOptions<Request>
 
 /**

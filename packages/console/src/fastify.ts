@@ -5,7 +5,9 @@ import { addMount } from '@modelmount/fastify'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 
+/** Options of the console as a Fastify plugin, with `authenticate`, which gets the request of Fastify. */
 export interface FastifyConsoleOptions extends ConsoleOptions, TableMountOptions<FastifyRequest> {
+  /** The object that `createLlm()` has returned. The plugin does not close it. */
   readonly llm: Llm
 }
 

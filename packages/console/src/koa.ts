@@ -5,6 +5,7 @@ import { prepareTable, type TableMountOptions } from '@modelmount/core/adapter'
 import { createRouter } from '@modelmount/koa'
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 
+/** Options of the console in a Koa app, with `authenticate`, which gets the context of the router. */
 export type KoaConsoleOptions = ConsoleOptions & TableMountOptions<RouterContext>
 
 /**

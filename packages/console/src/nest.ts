@@ -5,6 +5,7 @@ import { createController, type LlmRequest } from '@modelmount/nest'
 import { type DynamicModule, Module } from '@nestjs/common'
 import { type ConsoleOptions, consoleRoutes } from './console-routes.ts'
 
+/** Options of the console in a Nest app. `authenticate` gets the request of Express or Fastify. */
 export interface NestConsoleOptions extends ConsoleOptions, AuthenticateOptions<LlmRequest> {
   /** Path of the console, after the global prefix of the app. @default 'console' */
   readonly path?: string | undefined
@@ -21,6 +22,7 @@ export interface NestConsoleOptions extends ConsoleOptions, AuthenticateOptions<
 @Module({})
 // biome-ignore lint/complexity/noStaticOnlyClass: a module of Nest is a class
 export class ConsoleModule {
+  /** Creates the module for the `imports` of the app's module. Throws a `TypeError` for an invalid option. */
   static forRoot(options: NestConsoleOptions = {}): DynamicModule {
     const { path = 'console', apiUrl, loginLinks, imports = [] } = options
     const table = consoleRoutes({ apiUrl, loginLinks })

@@ -21,14 +21,18 @@ const codes = [
   'internal',
   'method_not_allowed',
 ] as const
+/** The codes of all errors that a client or the host app may see. */
 export type LlmErrorCode = (typeof codes)[number]
 
+/** Facts about an error. Which fields are set depends on its code. */
 export interface LlmErrorDetails {
   /** Path of the invalid field, such as `messages[0].role`. */
   readonly param?: string
   /** The kind of problem with the field. Some dialects include it in their responses. */
   readonly issue?: Issue
+  /** For `context_length`: length of the prompt, in tokens. */
   readonly inputTokens?: number
+  /** For `context_length`: size of the context, in tokens. */
   readonly contextSize?: number
   /** The larger context size that the caller asked for, if the caller lacks the scope `models`. */
   readonly requestedContextSize?: number
@@ -36,6 +40,7 @@ export interface LlmErrorDetails {
   readonly model?: string
   /** The path of the request, if no route matches it. */
   readonly path?: string
+  /** How long to wait before the next try, in ms. It becomes the header `retry-after`, in whole seconds. */
   readonly retryAfterMs?: number
   /** Set if the request body is empty or only white space. */
   readonly emptyBody?: true
@@ -79,6 +84,7 @@ export type UpstreamFailure = 'unreachable' | 'lost' | 'stalled' | 'invalid' | '
  * `remaining` is reported.
  */
 export interface LimitStatus {
+  /** What the limit counts: requests, or tokens of a kind. */
   readonly name: 'requests' | 'tokens' | 'inputTokens' | 'outputTokens'
   /** Requests or tokens per window. All of them can be used at once. */
   readonly limit: number
@@ -133,6 +139,7 @@ const statuses = {
   method_not_allowed: 405,
 } as const satisfies Record<LlmErrorCode, number>
 
+/** Returns the HTTP status of an error code, such as 429 for `rate_limit`. */
 export const statusOf = (code: LlmErrorCode): number => statuses[code]
 
 const mark = Symbol.for('modelmount.LlmError')
@@ -140,7 +147,9 @@ const mark = Symbol.for('modelmount.LlmError')
 /** The only error class of Modelmount. Clients may see its message, but `cause` is never sent to them. */
 export class LlmError extends Error {
   override readonly name = 'LlmError'
+  /** What went wrong. Each code has one HTTP status, and one shape per API. */
   readonly code: LlmErrorCode
+  /** Facts about the error, such as the invalid field or the time to wait. */
   readonly details: LlmErrorDetails
   /**
    * The HTTP status, for routes of the host app. Koa assigns `status`, so it cannot be a getter. Nest treats an error
@@ -148,6 +157,7 @@ export class LlmError extends Error {
    * status 500 if the app made the mistake (`details.setup`).
    */
   readonly status: number
+  /** The same as `status`, for frameworks that read this name. */
   readonly statusCode: number
   /** Whether the error handlers of Koa and Nest send the message. False with status 500 and `details.setup`. */
   readonly expose: boolean

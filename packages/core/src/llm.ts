@@ -28,10 +28,16 @@ import type { CloseOptions } from './options/close.ts'
 import type { LiveOptions } from './options/live.ts'
 import type { CallDirectory } from './running-calls/call-directory.ts'
 
+/**
+ * What `createLlm()` returns: models, answers, keys, usage and limits of an app. Its methods are safe to call at the
+ * same time.
+ */
 export interface Llm extends AppCalls {
   /** Unloads a model after its running answers have ended. Throws `not_found` for an unknown model. */
   unload(model: string): Promise<void>
+  /** Lists the models in memory, and those that are being loaded. */
   readonly loaded: Engine['loaded']
+  /** Lists, pulls, creates, copies, pushes and deletes models. */
   readonly models: ModelActions
   /**
    * Batches of requests, which run in the background at half the price. Without a database, the methods reject with an

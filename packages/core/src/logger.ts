@@ -10,7 +10,12 @@ export interface Logger {
   debug?(details: object, message: string): void
   /** Called when a model is loaded or unloaded, and for each call with `accessLog: true`. */
   info?(details: object, message: string): void
+  /**
+   * Called for problems that the app survives, such as a model that runs on the CPU because the graphics card is
+   * full.
+   */
   warn(details: object, message: string): void
+  /** Called for failures that no client can correct, such as a database that cannot be written. */
   error(details: object, message: string): void
   /** Returns a logger that adds fields to each line. If absent, the fields are added to `details`. */
   child?(fields: object): Logger

@@ -50,6 +50,7 @@ import {
 import type { DatabaseLocation } from './storage/open.ts'
 import { findPackageFile } from './util/package-file.ts'
 
+/** Options of `createLlm()`. A wrong or unknown option throws a `TypeError` that names it. */
 export interface LlmOptions extends AccessOptions, QueueingOptions {
   /**
    * Locations of models. A string is the path of a GGUF file, or of a folder in Ollama's layout or with
@@ -62,10 +63,10 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    */
   models?: string | readonly (string | AdaptedModel)[] | undefined
 
-  /** The model store and its registries. */
+  /** The model store and its registries. @default {} */
   store?: StoreOptions | undefined
 
-  /** Loading of models on this machine. */
+  /** Loading of models on this machine. @default {} */
   local?: LocalOptions | undefined
 
   /**
@@ -141,7 +142,7 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    */
   tiers?: Tiers | undefined
 
-  /** Maps the name of each model to its limits. All callers of a model share its limits. */
+  /** Maps the name of each model to its limits. All callers of a model share its limits. @default none */
   modelLimits?: Readonly<Record<string, Limits>> | undefined
 
   /**
@@ -152,28 +153,34 @@ export interface LlmOptions extends AccessOptions, QueueingOptions {
    */
   limiterStore?: LimiterStore | undefined
 
-  /** Message batches, and files. They need a database. */
+  /** Message batches, and files. They need a database. @default {} */
   batches?: BatchOptions | undefined
 
-  /** Responses and conversations that `/v1/responses` and `/v1/conversations` store. */
+  /** Responses and conversations that `/v1/responses` and `/v1/conversations` store. @default {} */
   responses?: ResponseOptions | undefined
 
-  /** Memory for the bodies of HTTP requests, and the time limit of their pauses. */
+  /** Memory for the bodies of HTTP requests, and the time limit of their pauses. @default {} */
   bodies?: BodyOptions | undefined
 
   /**
    * Warnings that a spending limit is near. They are also published on the channel `modelmount:spending` of
    * `node:diagnostics_channel`.
+   *
+   * @default {}
    */
   spendingWarnings?: SpendingWarningOptions | undefined
 
-  /** How long usage is stored. */
+  /** How long usage is stored. @default {} */
   usage?: UsageOptions | undefined
 
-  /** Output that readers have not taken yet. */
+  /** Output that readers have not taken yet. @default {} */
   outputBuffer?: OutputBufferOptions | undefined
 
-  /** Code that runs around each call of a model: to change, refuse or record calls, and to map answers. */
+  /**
+   * Code that runs around each call of a model: to change, refuse or record calls, and to map answers.
+   *
+   * @default none
+   */
   interceptors?: readonly Interceptor[] | undefined
 
   /**

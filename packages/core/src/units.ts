@@ -5,6 +5,10 @@ export type ByteSize = number | `${number}${'kb' | 'mb' | 'gb'}`
 
 const byteUnits = { kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
+/**
+ * Returns a size in bytes: `'1kb'` is 1,024. Throws a `TypeError` for a text without a unit, and for a negative
+ * number.
+ */
 export function toBytes(size: ByteSize): number {
   if (typeof size === 'number' && size >= 0 && Number.isFinite(size)) return size
   const [, amount, unit] = /^(\d+(?:\.\d+)?) ?(kb|mb|gb)$/.exec(String(size).toLowerCase()) ?? []

@@ -7,6 +7,7 @@ import {
 } from '@modelmount/core/limits'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
+/** Options of `rateLimit()` for routes of Express. Functions get the request of Express. */
 export interface RateLimitOptions extends RouteLimitOptions<Request> {
   /**
    * Answers a rejected request. The rate limit headers are already set.

@@ -14,9 +14,13 @@ import {
 import { readExpressClient, readNodeRequest, writeNodeResponse } from '@modelmount/core/http'
 import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express'
 
+/** Options of `llmRouter()`. `authenticate` gets the request of Express. */
 export type RouterOptions = MountOptions<Request>
+/** Options of `adminRouter()`. `authenticate` gets the request of Express. */
 export type AdminRouterOptions = AdminMountOptions<Request>
+/** Options of `healthRouter()`. `authenticate` gets the request of Express. */
 export type HealthRouterOptions = HealthMountOptions<Request>
+/** Options of `metricsRouter()`. `authenticate` gets the request of Express. */
 export type MetricsRouterOptions = MetricsMountOptions<Request>
 
 /**

@@ -20,19 +20,27 @@ import {
 } from '@modelmount/core/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
+/** Options of the plugin with the public APIs. `authenticate` gets the request of Fastify. */
 export interface LlmPluginOptions extends MountOptions<FastifyRequest> {
+  /** The object that `createLlm()` has returned. The plugin does not close it. */
   readonly llm: Llm
 }
 
+/** Options of the plugin with the admin API. `authenticate` gets the request of Fastify. */
 export interface AdminPluginOptions extends AdminMountOptions<FastifyRequest> {
+  /** The object that `createLlm()` has returned. The plugin does not close it. */
   readonly llm: Llm
 }
 
+/** Options of the plugin with the health routes. `authenticate` gets the request of Fastify. */
 export interface HealthPluginOptions extends HealthMountOptions<FastifyRequest> {
+  /** The object that `createLlm()` has returned. The plugin does not close it. */
   readonly llm: Llm
 }
 
+/** Options of the plugin with the metrics. `authenticate` gets the request of Fastify. */
 export interface MetricsPluginOptions extends MetricsMountOptions<FastifyRequest> {
+  /** The object that `createLlm()` has returned. The plugin does not close it. */
   readonly llm: Llm
 }
 

@@ -15,6 +15,7 @@ declare module 'fastify' {
   }
 }
 
+/** Options of `rateLimit()` for routes of Fastify. Functions get the request of Fastify. */
 export interface RateLimitOptions extends RouteLimitOptions<FastifyRequest> {
   /**
    * Answers a rejected request. The rate limit headers are already set.

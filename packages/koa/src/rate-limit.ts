@@ -7,6 +7,7 @@ import {
 } from '@modelmount/core/limits'
 import type { Context, Middleware } from 'koa'
 
+/** Options of `rateLimit()` for routes of Koa. Functions get the context of Koa. */
 export interface RateLimitOptions extends RouteLimitOptions<Context> {
   /**
    * Answers a rejected request. The rate limit headers are already set.

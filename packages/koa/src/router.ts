@@ -26,8 +26,11 @@ import {
  * its prefix from the router.
  */
 export type RouterOptions = MountOptions<RouterContext>
+/** Options of `adminRouter()`. `authenticate` gets the context of the router. */
 export type AdminRouterOptions = AdminMountOptions<RouterContext>
+/** Options of `healthRouter()`. `authenticate` gets the context of the router. */
 export type HealthRouterOptions = HealthMountOptions<RouterContext>
+/** Options of `metricsRouter()`. `authenticate` gets the context of the router. */
 export type MetricsRouterOptions = MetricsMountOptions<RouterContext>
 
 /**

@@ -19,23 +19,29 @@ import { type LlmRequest, readRequest } from './llm.request.ts'
 import { type LlmResponse, toResult } from './llm.response.ts'
 import { LLM } from './llm.tokens.ts'
 
+/** What `createController()` serves, and how. */
 export interface ControllerOptions {
   /** Nest logs the routes under this name. */
   readonly name: string
   /** Path prefix of the routes, after the global prefix of the app. */
   readonly path: string
+  /** The routes. */
   readonly table: DialectTable
-  /** @default 'pass' */
+  /** How to answer unknown paths: `pass` leaves them to the app. @default 'pass' */
   readonly unknownRoutes?: 'pass' | 'error' | undefined
+  /** Largest request body, and URL of the routes as clients call it. */
   readonly requestOptions: Pick<NodeRequestOptions, 'bodyLimit' | 'publicUrl'>
   /** A function of `createAuthenticator()`. */
   readonly authenticate: (request: LlmRequest, disconnected: AbortSignal) => Promise<Caller | undefined>
-  /** Called once per app, with its `Llm`. */
+  /** Called once per app, with its `Llm`. @default none */
   readonly onLlm?: ((llm: Llm) => void) | undefined
 }
 
 type Answer = (request: HttpRequest, llm: Llm) => HttpResponse | Promise<HttpResponse>
 
+/**
+ * Creates a controller class of Nest that serves routes of core, for modules of this and of other packages.
+ */
 export function createController(options: ControllerOptions): Type {
   const { name, path, table, unknownRoutes, requestOptions, authenticate, onLlm } = options
   const { routes, handleUnmatched, renderError } = table

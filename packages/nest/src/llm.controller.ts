@@ -19,6 +19,7 @@ import { type ControllerOptions, createController } from './create-controller.ts
 import type { LlmRequest } from './llm.request.ts'
 import { routesController } from './summarize-routes.ts'
 
+/** Which routes `LlmModule` mounts, and where. */
 export interface LlmRouteOptions {
   /** The public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined

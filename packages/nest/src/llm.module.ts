@@ -143,6 +143,7 @@ export class LlmModule
     if (adminPath !== undefined) checkAdmin(llm)
   }
 
+  /** Creates the module for the `imports` of the app's module. Throws a `TypeError` for an invalid option. */
   static override forRoot(options: LlmModuleOptions & LlmModuleExtras = {}): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the builder returns a module of the class it is called on.
     return super.forRoot(options)

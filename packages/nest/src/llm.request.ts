@@ -11,13 +11,21 @@ import { isReply, type LlmResponse } from './llm.response.ts'
 
 /** The fields that requests of Express and Fastify share. */
 export interface LlmRequest {
+  /** HTTP method in upper case. */
   readonly method?: string | undefined
+  /** Path and query of the request line. */
   readonly url?: string | undefined
+  /** Headers by name, in lower case. */
   readonly headers: IncomingHttpHeaders
+  /** Address of the client, as trusted proxies report it. */
   readonly ip?: string | undefined
+  /** `http` or `https`, as trusted proxies report it. */
   readonly protocol?: string
+  /** Path parameters, as the router has found them. */
   readonly params?: unknown
+  /** Result of an earlier body parser. */
   readonly body?: unknown
+  /** What a guard of the app has found, such as that of Passport. */
   readonly user?: unknown
 }
 

@@ -3,6 +3,7 @@ import { checkRouteLimitOptions, type RouteLimitOptions } from '@modelmount/core
 import { type CustomDecorator, SetMetadata } from '@nestjs/common'
 import type { LlmRequest } from './llm.request.ts'
 
+/** Options of `@RateLimit()`. Functions get the request of Express or Fastify. */
 export type RateLimitOptions = RouteLimitOptions<LlmRequest>
 
 /** The injection token of the limiter, which `RateLimitModule` provides. */

@@ -9,6 +9,7 @@ import { RATE_LIMIT, RATE_LIMITER, type RateLimitOptions } from './rate-limit.de
 
 /** A request that `RateLimitGuard` admitted. Its route can settle the actual cost with `reservation`. */
 export interface LimitedRequest extends LlmRequest {
+  /** What was taken from the buckets. Absent if the guard did not limit the request. */
   reservation?: Reservation
 }
 
@@ -29,6 +30,7 @@ export class RateLimitGuard implements CanActivate {
     this.#refuseOldOverride()
   }
 
+  /** Admits the request, or throws an `HttpException` with the status of the error, such as 429. */
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp()
     const [req, res] = [http.getRequest<LimitedRequest>(), rawResponse(http.getResponse<LlmResponse>())]

@@ -22,6 +22,7 @@ export type RateLimitModuleOptions =
   | (RateLimiterOptions & { readonly limiter?: undefined })
   | { readonly limiter: RateLimiter }
 
+/** Options of `RateLimitModule.forRoot()` besides those of the limiter. */
 export interface RateLimitModuleExtras {
   /** Whether guards of all modules can inject the limiter without importing this module. @default false */
   readonly isGlobal?: boolean | undefined
@@ -67,6 +68,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnApplic
     }
   }
 
+  /** Creates the module for the `imports` of the app's module. Throws a `TypeError` for an invalid option. */
   static override forRoot(options: RateLimitModuleOptions & RateLimitModuleExtras = {}): DynamicModule {
     // biome-ignore lint/complexity/noThisInStatic: the builder returns a module of the class it is called on.
     return super.forRoot(options)

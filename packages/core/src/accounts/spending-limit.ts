@@ -3,6 +3,7 @@
  * dollar).
  */
 
+/** How much the calls of a caller may cost in a period, in dollars. */
 export interface SpendingLimit {
   /**
    * Dollars from 0 to 9,007,199.254740991, with at most 9 decimal places: a number, or a decimal string such

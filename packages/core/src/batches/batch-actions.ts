@@ -2,21 +2,23 @@
 import type { Batch, BatchFormat, BatchStatus, CreateBatchOptions, ItemOutcome } from './batch.ts'
 import type { FilePage, FileQuery, NewFile, StoredFile } from './files/file.ts'
 
+/** Which batches to list. Set either `after` or `before`. */
 export interface BatchQuery {
-  /** @default batches of both formats */
+  /** Only batches of this format. @default batches of both formats */
   readonly format?: BatchFormat | undefined
-  /** @default batches of any status */
+  /** Only batches that have come so far. @default batches of any status */
   readonly status?: BatchStatus | undefined
   /** From 1 to 1,000. @default 20 */
   readonly limit?: number | undefined
-  /** Id of the last batch of the previous page. */
+  /** Id of the last batch of the previous page. @default the first page */
   readonly after?: string | undefined
-  /** Id of the first batch of the next page. */
+  /** Id of the first batch of the next page. @default the first page */
   readonly before?: string | undefined
 }
 
 /** One page, the newest batch first. */
 export interface BatchPage {
+  /** At most `limit` batches of the query. */
   readonly batches: readonly Batch[]
   /** Whether there are more in the direction of the query. */
   readonly hasMore: boolean
@@ -24,12 +26,15 @@ export interface BatchPage {
 
 /** The result of one item, in the order of the requests. */
 export interface BatchResult {
+  /** The `custom_id` of the request. */
   readonly customId: string
+  /** How the item has ended. */
   readonly outcome: ItemOutcome
   /** The line of the item in the results, in the format of the batch. */
   readonly line: object
 }
 
+/** What a caller can do with batches: those of its own tenant. The app itself sees all. */
 export interface BatchActions {
   /**
    * Stores requests as a batch, which then runs in the background. Resolves when all of them are stored. Rejects with an
@@ -60,12 +65,14 @@ export interface BatchActions {
   watch(id: string, options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<Batch>
   /** Resolves with the batch when it has ended. */
   waitUntilEnded(id: string, options?: { readonly signal?: AbortSignal | undefined }): Promise<Batch>
+  /** Files with the requests and results of batches. */
   readonly files: FileActions
 }
 
 /** `expiresAfterMs` is the option `batches.fileRetentionDays` by default. */
 export type FileSettings = Omit<NewFile, 'expiresAfterMs'> & Partial<NewFile>
 
+/** What a caller can do with files: those of its own tenant. */
 export interface FileActions {
   /**
    * Stores a file. Rejects with the error of `content`, and with an `LlmError` `too_large` or `rate_limit`.
@@ -78,7 +85,11 @@ export interface FileActions {
   ): Promise<StoredFile>
   /** Rejects with `not_found` for an unknown id, and for a file of another tenant. So do the other methods. */
   get(id: string): Promise<StoredFile>
+  /**
+   * Lists files, the newest one first unless `isOldestFirst` is set. Rejects with `not_found` for an unknown `after`.
+   */
   list(query: FileQuery): Promise<FilePage>
+  /** Deletes a file. Rejects with `not_found` for an unknown id. */
   delete(id: string): Promise<void>
   /** Resolves when the file is found. */
   read(id: string): Promise<AsyncIterable<Uint8Array | string>>

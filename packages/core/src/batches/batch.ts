@@ -21,6 +21,7 @@ export interface BatchCounts extends Readonly<Record<ItemOutcome, number>> {
 
 /** An invalid line of the file of a batch. */
 export interface BatchProblem {
+  /** What is wrong, for people. */
   readonly message: string
   /** Code of OpenAI's API, such as `invalid_json_line`. */
   readonly code: string
@@ -30,27 +31,37 @@ export interface BatchProblem {
   readonly param?: string
 }
 
+/** A list of requests that run in the background. */
 export interface Batch {
+  /** Id of the batch, such as `msgbatch_…` or `batch_…`. */
   readonly id: string
+  /** The format of the requests and results. */
   readonly format: BatchFormat
   /** Path of the route that each item is a request to, such as `/v1/messages`. */
   readonly endpoint: string
+  /** How far the batch has come. */
   readonly status: BatchStatus
+  /** Number of items by their state. */
   readonly counts: BatchCounts
+  /** When the batch was created. */
   readonly createdAt: Date
   /** Items that have not begun by then do not run. */
   readonly expiresAt: Date
   /** Start of the first item, at the earliest. */
   readonly startedAt?: Date
+  /** When the batch was cancelled. Absent if it was not. */
   readonly cancelRequestedAt?: Date
+  /** When the last item ended. Absent while items run or wait. */
   readonly endedAt?: Date
   /** Since when the results are deleted. */
   readonly archivedAt?: Date
+  /** Texts that were stored with the batch. Absent without any. */
   readonly metadata?: Readonly<Record<string, string>>
   /** Id of the file with the requests. */
   readonly inputFileId?: string
   /** Ids of the files with the results, once the batch has ended. */
   readonly outputFileId?: string
+  /** Id of the file with the failed items. Absent if none has failed. */
   readonly errorFileId?: string
   /** Set if `status` is `failed`. */
   readonly problems?: readonly BatchProblem[]
@@ -62,6 +73,7 @@ export interface Batch {
 
 /** Who has created a batch. */
 export interface BatchOwner {
+  /** Tenant of the caller. */
   readonly tenant: string
   /** Id of the caller. Absent for the app itself. */
   readonly caller?: string
@@ -69,6 +81,7 @@ export interface BatchOwner {
   readonly key?: { readonly id: string; readonly name: string }
 }
 
+/** Options of a new batch. */
 export interface CreateBatchOptions {
   /**
    * The format of the requests, which is also that of the results. `anthropic`: `{ custom_id, params }`. `openai`:
@@ -79,9 +92,9 @@ export interface CreateBatchOptions {
   readonly format?: BatchFormat | undefined
   /** Path of the route that each request is for. @default `/v1/messages`, or `/v1/chat/completions` */
   readonly endpoint?: string | undefined
-  /** Up to 16 texts that are stored with the batch. */
+  /** Up to 16 texts that are stored with the batch. @default none */
   readonly metadata?: Readonly<Record<string, string>> | undefined
-  /** Ends the creation. What was written is deleted. */
+  /** Ends the creation. What was written is deleted. @default the creation runs to its end */
   readonly signal?: AbortSignal | undefined
 }
 

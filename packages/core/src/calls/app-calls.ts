@@ -30,6 +30,10 @@ import {
  * and with an `AbortError` when `signal` aborts. A wrong option has `details.setup` and the status 500.
  */
 export interface AppCalls<Options = CallOptions, ChatExtra = unknown> {
+  /**
+   * Answers a prompt or a conversation: text, an object of a schema, tool calls, or a stream of these. Rejects with
+   * an `LlmError`, and with an `AbortError` when `signal` aborts.
+   */
   readonly chat: Chat<ChatExtra>
   /**
    * Generates one answer as a stream of events. Resolves when the answer begins. `collect()` joins the events. Throws

@@ -14,8 +14,9 @@ import type { ResolvedModel } from '../models/model-resolver.ts'
 import type { CallKind } from './kind.ts'
 import type { EventTransform } from './output/event-mapping.ts'
 
+/** Options of one call. */
 export interface CallOptions {
-  /** Cancels the call. */
+  /** Cancels the call. @default the call runs to its end */
   readonly signal?: AbortSignal | undefined
   /**
    * The caller whose limits and spending this call counts for. KV state is reused only within its tenant, and
@@ -35,7 +36,11 @@ export interface CallOptions {
   readonly background?: boolean
   /** Whether `generate` resolves after 5 s even if the first event has not come yet. @default false */
   readonly stream?: boolean
-  /** Name of the API that received the call, such as `openai`. The ledger records it. */
+  /**
+   * Name of the API that received the call, such as `openai`. The ledger records it.
+   *
+   * @default none: a call of the app
+   */
   readonly dialect?: string
 }
 

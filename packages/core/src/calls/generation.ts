@@ -6,9 +6,11 @@ import { GenerationEvents, type GenerationSettings } from './generation-events.t
 
 /** A running answer, which can be iterated once. Ends without an error when the caller's signal aborts. */
 export interface Generation extends AsyncIterable<GenerateEvent> {
+  /** Id of the response. */
   readonly id: string
   /** The model name from the request of the caller. */
   readonly model: string
+  /** When the answer began. */
   readonly createdAt: Date
   /**
    * Usage of the prompt, from the `start` event. Absent if a stream has waited 5 s without that event, and if the progress

@@ -7,6 +7,7 @@ import { reasonOf } from '../storage/database.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open.ts'
 import { expectExisting } from './expect-existing.ts'
 
+/** Options of `backupDatabase()`. */
 export interface BackupOptions {
   /** Whether to replace an existing file. @default false */
   readonly overwrite?: boolean | undefined

@@ -11,7 +11,9 @@ import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open
 import { expectExisting } from './expect-existing.ts'
 import { type Contents, contentsAfter, optionalOwners, type Reference, schema } from './tables.ts'
 
+/** What is known about a database: its schema, leases and problems. */
 export interface DatabaseCheck {
+  /** Which database it is. */
   readonly kind: 'sqlite' | 'postgres'
   /** Without the tables of fleets if no app has opened them. */
   readonly schema: readonly SchemaState[]
@@ -34,6 +36,7 @@ export interface SchemaState {
   readonly supported: number
 }
 
+/** Options of `checkDatabase()`. */
 export interface CheckOptions {
   /** Whether to read the whole file of SQLite, which takes long for a large one. @default true */
   readonly integrity?: boolean | undefined

@@ -12,6 +12,7 @@ import type { LlmError } from '../errors.ts'
 export interface DiagnosedCall {
   /** The id of the call, as the usage rows have it. All events of one call have the same id. */
   readonly id: string
+  /** The operation of the call, such as `generate`. */
   readonly kind: CallKind
   /** The API that received the call, such as `openai`. Undefined for calls of the app. */
   readonly dialect: string | undefined
@@ -29,9 +30,11 @@ export interface DiagnosedCall {
   readonly caller: string | undefined
   /** The id of the caller's API key. */
   readonly key: string | undefined
+  /** Tenant of the caller. */
   readonly tenant: string
   /** Whether the call pauses while the model has other calls, as items of batches do. */
   readonly isBackground: boolean
+  /** Whether the call is an item of a batch. */
   readonly isBatchItem: boolean
 }
 
@@ -39,23 +42,31 @@ export interface DiagnosedCall {
 export interface CallRequest {
   /** Of `generate`: a conversation, a plain prompt, or a text with a gap. */
   readonly input: 'chat' | 'text' | 'infill' | undefined
+  /** Whether the caller reads the answer while it is generated. */
   readonly isStream: boolean
   /** Number of answers to the same prompt. */
   readonly answersPerPrompt: number
+  /** Requested maximum number of output tokens. */
   readonly maxTokens: number | undefined
+  /** Requested sampling options. */
   readonly sampling: Sampling | undefined
+  /** Requested output constraint, such as `json-schema`. */
   readonly format: OutputFormat['type'] | undefined
   /** Of `embed`: the requested length of the vectors. */
   readonly dimensions: number | undefined
 }
 
+/** What all events of a call have. */
 export interface CallStarted {
   /** The object that `createLlm()` has returned. A process may have several. */
   readonly llm: object
+  /** The call whose prompt it is. */
   readonly call: DiagnosedCall
 }
 
+/** A call has arrived, and its steps begin. */
 export interface CallReceived extends CallStarted {
+  /** What the call asks for. */
   readonly request: CallRequest
   /**
    * Returns a header of the HTTP request, such as `traceparent`. Headers can contain secrets. Undefined for calls of the
@@ -66,22 +77,27 @@ export interface CallReceived extends CallStarted {
   readonly usage: () => CallUsage | undefined
 }
 
+/** A call may run: its limits admit it, and its turn has come. */
 export interface CallAdmitted extends CallStarted {
   /** Milliseconds since the start of the call, in which its steps ran and it waited in the queue. */
   readonly queueMs: number
 }
 
+/** A call has come further before its first token. */
 export interface CallProgress extends CallStarted {
   /** As in `onProgress` of `llm.chat()`: the loaded part of the model, or the evaluated tokens of the prompt. */
   readonly progress: GenerationProgress
 }
 
+/** A call has generated its first output token. */
 export interface CallFirstToken extends CallStarted {
   /** Milliseconds since the start of the call. */
   readonly firstTokenMs: number
 }
 
+/** What is known when a call is over: its times, usage and costs. */
 export interface CallOver extends CallStarted {
+  /** Milliseconds from the start of the call to its end. */
   readonly durationMs: number
   /** Undefined for a call that was not admitted. */
   readonly queueMs: number | undefined
@@ -99,13 +115,17 @@ export interface CallOver extends CallStarted {
 
 /** A route has answered an HTTP request: its headers go to the client. */
 export interface RequestEnded {
+  /** The object that `createLlm()` has returned. A process may have several. */
   readonly llm: object
   /** The API of the route, such as `openai`. */
   readonly dialect: string
   /** The pattern of the route, such as `/v1/models/:model`. */
   readonly route: string
+  /** HTTP method, such as `POST`. */
   readonly method: string
+  /** Id of the request, which its response contains. */
   readonly requestId: string
+  /** HTTP status of the response. */
   readonly status: number
   /** Milliseconds since the request came. */
   readonly durationMs: number
@@ -115,8 +135,11 @@ export interface RequestEnded {
 
 /** An answer, as its reader gets it. */
 export interface AnswerContent {
+  /** Text of the answer. Empty if the model only called tools. */
   readonly text: string
+  /** The model's reasoning before its text. Empty without any. */
   readonly reasoning: string
+  /** Complete tool calls, in order. */
   readonly toolCalls: readonly ToolCall[]
 }
 
@@ -130,57 +153,75 @@ export interface CallContent extends CallStarted {
 
 /** `llm.chat()` has run a tool. */
 export interface ToolEnded {
+  /** The object that `createLlm()` has returned. A process may have several. */
   readonly llm: object
+  /** Key of the tool in the option `tools`. */
   readonly name: string
+  /** What the app tells the model about the tool. Undefined without a description. */
   readonly description: string | undefined
+  /** Id of the tool call, which the model's answer has, too. */
   readonly toolCallId: string
+  /** Milliseconds that `execute` of the tool took. */
   readonly durationMs: number
   /** What the tool has thrown. Its message can contain anything. Undefined if it has succeeded. */
   readonly error: unknown
 }
 
+/** A call has ended without an error. */
 export interface CallEnded extends CallOver {
   /** `aborted` if the client left. */
   readonly status: 'ended' | 'aborted'
 }
 
+/** A call was rejected, or has failed. */
 export interface CallFailed extends CallOver {
   /** `aborted` if the client left, or if the call was ended from outside. */
   readonly status: 'failed' | 'aborted'
+  /** The error that the caller gets. */
   readonly error: LlmError
 }
 
+/** A rate limit or spending limit has rejected a call. */
 export interface LimitRefused extends CallStarted {
   /** Of the code `rate_limit` or `quota`. Its details name the limit and the time to wait. */
   readonly error: LlmError
 }
 
+/** A prompt has read tokens from the prompt cache, or has found none. */
 export interface CacheEvent extends CallStarted {
   /** Tokens of the prompt. */
   readonly tokens: number
 }
 
+/** What is done with a model: a pull, a push, or its creation. */
 export type TransferKind = 'pull' | 'push' | 'create'
 
 /** How far a transfer of a model has come. */
 export interface TransferProgress {
+  /** The object that `createLlm()` has returned. A process may have several. */
   readonly llm: object
+  /** Which transfer it is. */
   readonly kind: TransferKind
+  /** Name of the model, as the caller wrote it. */
   readonly model: string
   /** As in the API, such as `pulling manifest`. `success`, `failed` or `aborted` at the end. */
   readonly status: string
   /** Digest of the blob that the bytes belong to. */
   readonly digest?: string
+  /** Bytes of the blob that are transferred. Absent between blobs. */
   readonly completedBytes?: number
+  /** Size of the blob, in bytes. Absent between blobs. */
   readonly totalBytes?: number
   /** Whether the transfer is over. Each transfer has one such event. */
   readonly isLast: boolean
+  /** Why the transfer has failed. Undefined unless it is the last event of a failed one. */
   readonly error: LlmError | undefined
 }
 
 /** An event of a model process, with the object that `createLlm()` has returned. */
 export type OfLlm<Event> = WithLlm<Omit<Event, 'type'>>
 
+/** An event of a model or a batch, with the object that `createLlm()` has returned. */
 export type WithLlm<Event> = Event & { readonly llm: object }
 
 /** The events by the names of their channels. */

@@ -11,8 +11,11 @@ import type { DiagnosedCall } from './events.ts'
  */
 export type CallPhase = 'queued' | 'loading' | 'prompt' | 'decoding'
 
+/** A call that runs now. */
 export interface LiveCall extends DiagnosedCall {
+  /** What the call waits for or does. */
   readonly phase: CallPhase
+  /** When the call began. */
   readonly startedAt: Date
   /** Milliseconds since the start of the call. */
   readonly ageMs: number
@@ -34,6 +37,7 @@ export interface Activity {
   readonly callCount: number
   /** Calls that wait in the queue of each model. */
   readonly queues: readonly { readonly model: string; readonly waiting: number }[]
+  /** Models in memory, and those that are being loaded. */
   readonly models: readonly Omit<LoadedModel, 'settings'>[]
   /** The servers between which engines divide their calls. */
   readonly replicas: readonly ReplicaStatus[]

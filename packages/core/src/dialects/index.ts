@@ -10,8 +10,10 @@ import { createDialectTable, type DialectTable } from './table.ts'
 
 const dialects = [ollama, openai, anthropic, modelmount] as const
 
+/** Name of a public HTTP API. */
 export type DialectName = (typeof dialects)[number]['name']
 
+/** The names of all public APIs. */
 export const dialectNames: readonly DialectName[] = dialects.map(({ name }) => name)
 
 export interface RouteTableOptions {

@@ -11,6 +11,7 @@ import { adminRoutes, type DialectName, routesFor } from './index.ts'
 import { type MetricsRouteOptions, metricsRoutes } from './metrics/index.ts'
 import type { DialectTable } from './table.ts'
 
+/** Options of the public APIs, as all adapters have them. */
 export interface MountOptions<Source> extends AuthenticateOptions<Source> {
   /** Public APIs to serve. @default all */
   readonly dialects?: readonly DialectName[] | undefined
@@ -47,17 +48,22 @@ export interface MountOptions<Source> extends AuthenticateOptions<Source> {
   readonly publicUrl?: string | undefined
 }
 
+/** The routes of one mount with its checked options, as adapters serve them. */
 export interface Mount<Source = unknown> extends RouteTable<Llm> {
   /**
    * Whether requests that match no route pass to the host app.
    * @param prefix path of the mount point, empty at the root
    */
   passesUnmatched(prefix: string): boolean
+  /** Largest request body, in bytes. */
   readonly bodyLimit: number
+  /** URL of the routes as clients call it. Undefined if it is derived from each request. */
   readonly publicUrl: string | undefined
+  /** Asks the host app for the caller of a request. */
   readonly authenticate: Authenticator<Source>
 }
 
+/** Options of the admin API. It has its own `authenticate`, and a body limit of 32 MB by default. */
 export type AdminMountOptions<Source> = Omit<
   MountOptions<Source>,
   'dialects' | 'cloudRoutes' | 'llamaServerRoutes'
@@ -87,7 +93,7 @@ export function prepareHealthMount<Source>(llm: Llm, options: HealthMountOptions
   return prepare(llm, { ...mountOptions, unknownRoutes: 'pass' }, () => healthRoutes({ models }))
 }
 
-/** Options of the metrics. */
+/** The registry of the metrics, and `authenticate` for those who read them. */
 export type MetricsMountOptions<Source> = MetricsRouteOptions & AuthenticateOptions<Source>
 
 /** Checks the options of the metrics and returns their route. Throws a `TypeError` for an invalid option. */

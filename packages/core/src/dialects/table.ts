@@ -8,6 +8,7 @@ import { internals, type Llm } from '../llm.ts'
 import { checkMount } from './check-mount.ts'
 import type { Dialect } from './dialect.ts'
 
+/** A table of routes that can render errors of earlier middleware. */
 export interface DialectTable extends RouteTable<Llm> {
   checkMount(llm: Llm, authenticate: unknown): void
   /** Renders an error of earlier middleware in the client's dialect. Limits the time of a stalled client. */

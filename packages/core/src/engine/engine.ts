@@ -9,6 +9,7 @@ import type { ReplicaEvent, ReplicaStatus } from './replicas.ts'
 import type { GenerateRequest, LoadOptions } from './request.ts'
 import type { DetokenizeRequest, TokenizeRequest, TokenPiece } from './tokens.ts'
 
+/** What runs models. `createLlm({ engine })` takes any object with these methods. */
 export interface Engine {
   /**
    * Streams the events of one generation. Ends early, without an error, when `call.signal` aborts. Generates
@@ -67,6 +68,7 @@ export interface Engine {
    * the tenant have ended. An engine without this method keeps no states.
    */
   deletePromptStates?(tenant: string): Promise<number>
+  /** Lists the models in memory, and those that are being loaded. */
   loaded(): readonly LoadedModel[]
   /** What the engine knows about its ability to answer. An engine without it counts as healthy. */
   readonly health?: EngineHealth | undefined
@@ -91,7 +93,9 @@ export interface Engine {
   close(): Promise<void>
 }
 
+/** What an engine knows about a call, besides its request. */
 export interface EngineCall {
+  /** Aborts when the caller cancels the call, or leaves. */
   readonly signal: AbortSignal
   /** Model that the store found for `request.model`. If absent, the engine looks the model up. */
   readonly model?: Model | undefined
@@ -135,13 +139,16 @@ export interface EngineCall {
   readonly onProgress?: ((progress: GenerationProgress) => void) | undefined
 }
 
+/** A model in memory, or on its way there. */
 export interface LoadedModel {
+  /** Name of the model with its tag, such as `llama3.2:latest`. */
   readonly name: string
   /**
    * Digest of the model when it was loaded. Since then, the model's name may have been removed or given to
    * another model.
    */
   readonly digest?: string
+  /** `loading` until the model can take calls. */
   readonly state: 'loading' | 'ready'
   /** Process id of the model process, if the engine uses one. */
   readonly processId?: number | undefined

@@ -10,6 +10,7 @@ import type { CacheLifetime } from './request.ts'
 export type GenerateEvent =
   | ({
       readonly type: 'start'
+      /** Name of the model with its tag. */
       readonly model: string
       /** Changes when the weights or the engine settings change. */
       readonly fingerprint: string
@@ -23,9 +24,13 @@ export type GenerateEvent =
   /** The next prompt tokens, in order. A BOS token that the engine added is left out. */
   | { readonly type: 'prompt'; readonly tokens: readonly PromptToken[] }
   | {
+      /** `reasoning` is the reasoning of the model before its text. */
       readonly type: 'text' | 'reasoning'
+      /** The next piece. */
       readonly text: string
+      /** Number of sampled tokens since the previous count. */
       readonly tokens: number
+      /** Times so far, if the request sets `returnTimings`. */
       readonly timings?: OutputTimings
       /** One entry per token, if the request sets `logprobs`. */
       readonly logprobs?: readonly SampledToken[]
@@ -35,17 +40,25 @@ export type GenerateEvent =
   /** Piece of the arguments of a tool call. The joined pieces of a complete call are a JSON object. */
   | {
       readonly type: 'tool-arguments'
+      /** Position of the tool call, from 0. */
       readonly index: number
+      /** The next piece of the arguments. */
       readonly json: string
+      /** Number of sampled tokens since the previous count. */
       readonly tokens: number
+      /** Times so far, if the request sets `returnTimings`. */
       readonly timings?: OutputTimings
     }
   | ({ readonly type: 'progress' } & GenerationProgress)
   | {
       readonly type: 'end'
+      /** Why the output ended. */
       readonly finishReason: FinishReason
+      /** The stop sequence that ended the output. Absent if none did. */
       readonly stopSequence?: string
+      /** Tokens of prompt and output. */
       readonly usage: TokenUsage
+      /** How long loading, prompt and output took, in ms. */
       readonly timings: Timings
       /** Indices of the tool calls that a limit or the model cut off. Their arguments are incomplete JSON. */
       readonly incompleteCalls?: readonly number[]
@@ -62,12 +75,14 @@ export type ContentEvent = Exclude<GenerateEvent, { type: 'start' | 'prompt' | '
 /** How far a generation has come before its first token. No number of a phase ever decreases. */
 export type GenerationProgress = LoadProgress | ({ readonly phase: 'prompt' } & PromptProgress)
 
+/** How far the load of a model has come. */
 export interface LoadProgress {
   readonly phase: 'load'
   /** Loaded part of the model, from 0 to 1. */
   readonly fraction: number
 }
 
+/** How far the evaluation of a prompt has come. */
 export interface PromptProgress {
   /** Length of the prompt, in tokens. */
   readonly total: number
@@ -84,13 +99,17 @@ export interface PromptProgress {
  * temperature and no other sampling step.
  */
 export interface TokenLogprob {
+  /** Id in the vocabulary of the model. */
   readonly id: number
   /** Text of this token alone. A partial character is U+FFFD. */
   readonly text: string
+  /** The bytes of the token in UTF-8, each from 0 to 255. */
   readonly bytes: readonly number[]
+  /** Natural logarithm of the probability. */
   readonly logprob: number
 }
 
+/** A token of the output, and the likeliest tokens in its place. */
 export interface SampledToken extends TokenLogprob {
   /** The most likely tokens, in descending order. The sampled token may be absent. */
   readonly top: readonly TokenLogprob[]
@@ -98,6 +117,7 @@ export interface SampledToken extends TokenLogprob {
 
 /** The first token has no logprob, since no token precedes it. */
 export interface PromptToken extends Omit<SampledToken, 'logprob'> {
+  /** Natural logarithm of the probability. Null for the first token of the prompt. */
   readonly logprob: number | null
 }
 
@@ -121,7 +141,9 @@ export interface PromptUsage {
   readonly cacheWriteTokens: Readonly<Record<CacheLifetime, number>>
 }
 
+/** Tokens of a call. */
 export interface TokenUsage extends PromptUsage {
+  /** Number of generated tokens, with those of reasoning. */
   readonly outputTokens: number
   /** Set if the engine does not know some of the numbers, and estimates them. */
   readonly isEstimated?: boolean
@@ -155,12 +177,15 @@ export interface OutputTimings {
   readonly generateMs: number
 }
 
+/** How long the parts of a call took, in milliseconds. */
 export interface Timings extends OutputTimings {
+  /** Milliseconds that the call waited for the model to be loaded. 0 for a loaded model. */
   readonly loadMs: number
 }
 
 /** The collected output of one generation. */
 export interface GenerateResult {
+  /** The whole text. */
   readonly text: string
   /** The model's reasoning, if `reasoning` was requested and the model reasoned. */
   readonly reasoning?: string
@@ -168,21 +193,29 @@ export interface GenerateResult {
   readonly reasoningTokens?: number
   /** Complete tool calls. Incomplete calls are left out. */
   readonly toolCalls?: readonly ToolCall[]
+  /** Why the output ended. */
   readonly finishReason: FinishReason
   /** The stop sequence that ended the output. */
   readonly stopSequence?: string
+  /** Tokens of prompt and output. */
   readonly usage: TokenUsage
+  /** How long loading, prompt and output took, in ms. */
   readonly timings: Timings
+  /** Token ids of prompt and output, if `returnTokens` was set. */
   readonly tokens?: readonly number[]
   /** One entry per token of `text`. */
   readonly logprobs?: readonly SampledToken[]
   /** One entry per prompt token. */
   readonly promptLogprobs?: readonly PromptToken[]
+  /** Changes when the weights or the engine settings change. */
   readonly fingerprint: string
 }
 
+/** A call of a tool that the model asks for. */
 export interface ToolCall {
+  /** Id of the call, which its result repeats. */
   readonly id: string
+  /** The tool that the model calls. */
   readonly name: string
   /** Arguments as JSON text. */
   readonly arguments: string

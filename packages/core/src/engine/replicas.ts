@@ -8,11 +8,13 @@ import type { UpstreamFailure } from '../errors.ts'
  */
 export type ReplicaState = 'ready' | 'starting' | 'overloaded' | 'ejected' | 'draining'
 
+/** What is known about one replica of a fleet. */
 export interface ReplicaStatus {
   /** Name of the engine in the option `engines`. Absent for the only engine of the app. */
   readonly engine?: string
   /** URL of the server, without credentials. */
   readonly url: string
+  /** Whether the replica gets calls. */
   readonly state: ReplicaState
   /** Calls of this app process that run there. */
   readonly runningCalls: number
@@ -20,11 +22,13 @@ export interface ReplicaStatus {
   readonly outstandingTokens: number
   /** Calls that have gone there, also those that failed. */
   readonly calls: number
+  /** Those of `calls` that failed at the replica. */
   readonly failedCalls: number
   /** Tokens of the prompts of ended calls, as the server has counted them. */
   readonly inputTokens: number
   /** Those of `inputTokens` that the server has found in its cache. */
   readonly cachedTokens: number
+  /** How often the replica was ejected because of failures. */
   readonly ejections: number
   /** Undefined without a failure. */
   readonly lastFailure: { readonly kind: ReplicaFailure; readonly at: Date } | undefined
@@ -35,9 +39,11 @@ export type ReplicaFailure = UpstreamFailure | 'overloaded' | 'missing'
 
 /** `return`: after an ejection. `leave`: it is no longer in the list. */
 export interface ReplicaEvent {
+  /** What has happened to the replica. */
   readonly type: 'join' | 'leave' | 'eject' | 'return'
   /** As in `ReplicaStatus`. */
   readonly engine?: string
+  /** URL of the server, without credentials. */
   readonly url: string
   /** Why the replica was ejected. Only events of the type `eject` have it. */
   readonly failure?: ReplicaFailure | undefined

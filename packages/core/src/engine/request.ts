@@ -1,20 +1,33 @@
 /** Request types of the engine contract, independent of any API dialect. */
 
+/** One answer that an engine generates. */
 export interface GenerateRequest {
   /** The name as the client wrote it, such as `llama3.2` or `team/model:tag`. */
   readonly model: string
+  /** The conversation, the plain prompt, or the text with a gap. */
   readonly input: ChatInput | TextInput | InfillInput
   /**
    * Maximum number of generated tokens. The context size limits it further. With 0, only the prompt is
    * evaluated. 2,147,483,647 means no maximum, not even that of the Modelfile.
+   *
+   * @default that of the Modelfile, else `defaultMaxTokens`, else as many as fit into the context
    */
   readonly maxTokens?: number
-  /** Applies when neither the request nor the Modelfile sets `maxTokens`. */
+  /**
+   * Maximum number of generated tokens when neither the request nor the Modelfile sets `maxTokens`.
+   *
+   * @default none
+   */
   readonly defaultMaxTokens?: number
-  /** Stop sequences, at most 64 of 1,024 characters each. The output does not include them. */
+  /**
+   * Stop sequences, at most 64 of 1,024 characters each. The output does not include them.
+   *
+   * @default those of the Modelfile
+   */
   readonly stop?: readonly string[]
+  /** How tokens are chosen. @default those of the Modelfile, else `defaultSampling` */
   readonly sampling?: Sampling
-  /** Applies where neither `sampling` nor the Modelfile sets a field. */
+  /** Applies where neither `sampling` nor the Modelfile sets a field. @default the default of each field */
   readonly defaultSampling?: Sampling
   /**
    * Turns reasoning on or off. `auto` keeps the chat template's default. With any of these values, reasoning
@@ -25,6 +38,8 @@ export interface GenerateRequest {
   /**
    * Output constraint. With tools, it applies to text and not to tool calls. The engine rejects a constraint
    * together with a forced tool call.
+   *
+   * @default none: any text
    */
   readonly format?: OutputFormat
   /**
@@ -36,6 +51,8 @@ export interface GenerateRequest {
   /**
    * Also reports the logprobs of the prompt tokens. Requires `logprobs`. The whole prompt is then evaluated,
    * cached parts included.
+   *
+   * @default not reported
    */
   readonly promptLogprobs?: true
   /**
@@ -43,12 +60,17 @@ export interface GenerateRequest {
    * @default 'error'
    */
   readonly overflow?: 'error' | 'truncate'
+  /** How the model is loaded. @default the settings of the app */
   readonly load?: LoadOptions
-  /** Reports the token ids of prompt and output in the `end` event. */
+  /** Reports the token ids of prompt and output in the `end` event. @default not reported */
   readonly returnTokens?: true
-  /** Reports how far the load of the model and the evaluation of the prompt have come, in `progress` events. */
+  /**
+   * Reports how far the load of the model and the evaluation of the prompt have come, in `progress` events.
+   *
+   * @default not reported
+   */
   readonly returnProgress?: true
-  /** Reports the times so far in each event with a piece of the output. */
+  /** Reports the times so far in each event with a piece of the output. @default not reported */
   readonly returnTimings?: true
 }
 
@@ -84,8 +106,10 @@ export interface LoadOptions {
   readonly keepAlive?: number | 'forever'
 }
 
+/** A conversation, which the template of the model turns into a prompt. */
 export interface ChatInput {
   readonly kind: 'chat'
+  /** The conversation, the oldest message first. */
   readonly messages: readonly Message[]
   /**
    * What the prompt ends with. `continue`: the last message, which is from the assistant and stays open.
@@ -94,19 +118,24 @@ export interface ChatInput {
    * @default 'continue' if the last message is from the assistant and calls no tools, else 'generation-prompt'
    */
   readonly promptEnd?: PromptEnd
+  /** Tools that the model may call. Absent without tools. */
   readonly tools?: readonly Tool[]
+  /** Which tools the model may or must call. Absent: any or none. */
   readonly toolChoice?: ToolChoice
-  /** Go template that replaces the template of the model. */
+  /** Go template that replaces the template of the model. @default the template of the model */
   readonly template?: string
-  /** Variables for the model's template. */
+  /** Variables for the model's template. @default none */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
+/** What the prompt ends with: see `promptEnd` of `ChatInput`. */
 export type PromptEnd = 'continue' | 'generation-prompt' | 'none'
 
+/** A tool that the model may call. */
 export interface Tool {
   /** Unique in the request. At most 128 characters. */
   readonly name: string
+  /** What the tool does, for the model. Absent without a description. */
   readonly description?: string
   /** JSON Schema of the arguments, which are an object. */
   readonly parameters: object
@@ -133,7 +162,9 @@ export const cacheLifetimes = {
   '1h': 60 * 60_000,
 } as const satisfies Record<CacheLifetime, number>
 
+/** Which tools the model may or must call. */
 export interface ToolChoice {
+  /** `auto`: any or none. `none`: no tool. `required`: at least one. */
   readonly mode: 'auto' | 'none' | 'required'
   /** Names of the tools that the model may call. @default all */
   readonly names?: readonly string[]
@@ -149,6 +180,7 @@ export interface TextInput {
    * `template: false`, texts and ids keep their order.
    */
   readonly prompt: readonly (string | readonly number[])[]
+  /** System message. @default that of the Modelfile */
   readonly system?: string
   /**
    * Earlier turns of the conversation.
@@ -160,9 +192,13 @@ export interface TextInput {
    * template.
    */
   readonly template?: string | false
-  /** Images of the last user message, which come after its text. Not together with `template: false`. */
+  /**
+   * Images of the last user message, which come after its text. Not together with `template: false`.
+   *
+   * @default none
+   */
   readonly images?: readonly ImagePart[]
-  /** Variables for the model's template. */
+  /** Variables for the model's template. @default none */
   readonly templateOptions?: Readonly<Record<string, unknown>>
 }
 
@@ -172,18 +208,23 @@ export interface TextInput {
  */
 export interface InfillInput {
   readonly kind: 'infill'
+  /** The text before the gap. */
   readonly prefix: string
+  /** The text after the gap. */
   readonly suffix: string
-  /** Go template that replaces the infill tokens of the model. */
+  /** Go template that replaces the infill tokens of the model. @default none */
   readonly template?: string
 }
 
+/** One message of a conversation. */
 export interface Message {
   /** Some chat templates support further roles. */
   readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {})
+  /** Parts of the message, in order: texts, images, tool calls and their results. */
   readonly content: readonly Part[]
 }
 
+/** A part of a message. */
 export type Part = {
   /** Sets a cache breakpoint after the part. */
   readonly cache?: CacheLifetime
@@ -191,12 +232,15 @@ export type Part = {
   | {
       /** `reasoning` is the reasoning of the model before its text. */
       readonly type: 'text' | 'reasoning'
+      /** What the model reads, or has written. */
       readonly text: string
     }
   | ImagePart
   | {
       readonly type: 'tool-call'
+      /** Id of the call, unique in the conversation. */
       readonly id: string
+      /** Name of the tool. */
       readonly name: string
       /** Arguments as JSON text. */
       readonly arguments: string
@@ -205,8 +249,11 @@ export type Part = {
       readonly type: 'tool-result'
       /** The id of the call. When absent, the name or the position among the results identifies the call. */
       readonly id?: string
+      /** Name of the tool. Absent if the client did not send it. */
       readonly name?: string
+      /** What the tool has returned: texts and images. */
       readonly content: readonly Part[]
+      /** Tells the model that the call has failed. @default false */
       readonly isError?: boolean
     }
 )
@@ -240,6 +287,7 @@ export interface ImagePart {
   readonly replacement?: string
 }
 
+/** How the next token is chosen. A field that is not set has the value of the Modelfile, then its default. */
 export interface Sampling {
   /** From 0 to 100. Sampling is greedy below 1e-6. @default 0.8 */
   readonly temperature?: number
@@ -250,7 +298,7 @@ export interface Sampling {
   /** From 0 to 1. 0 keeps all tokens. @default 0.05 */
   readonly minP?: number
   /**
-   * A number makes the output reproducible. `random` ignores the seed of the Modelfile.
+   * A whole number makes the output reproducible. `random` ignores the seed of the Modelfile.
    * @default the seed of the Modelfile, else a random seed
    */
   readonly seed?: number | 'random'
@@ -269,9 +317,13 @@ export interface Sampling {
   /**
    * Pairs of a token id and a bias from -100 to 100, which is added to the logit of the token. A text stands for all of
    * its tokens. At most 256 texts of 256 characters each.
+   *
+   * @default none
    */
   readonly logitBias?: readonly (readonly [token: number | string, bias: number])[]
+  /** Penalty for the repetition of long sequences of tokens (DRY). @default off */
   readonly dry?: DryPenalty
+  /** Excludes the likeliest tokens at random (XTC). @default off */
   readonly xtc?: ExcludeTop
   /**
    * Bans all end-of-generation tokens. Then only `maxTokens`, the context size or a stop sequence ends the

@@ -18,14 +18,18 @@ export interface Health {
   readonly checks: Readonly<Record<string, HealthCheck>>
 }
 
+/** The result of one check. */
 export interface HealthCheck {
+  /** Whether the part that was checked can be used. */
   readonly status: HealthStatus
   /** What is wrong. Absent if the status is `ok`. */
   readonly reason?: string
 }
 
+/** `unavailable` if the app cannot answer calls because of the checked part. */
 export type HealthStatus = 'ok' | 'unavailable'
 
+/** Options of `llm.checkHealth()`. */
 export interface HealthOptions {
   /**
    * Names of models that must decode a token within a second, if they are loaded. A model that decodes for other calls

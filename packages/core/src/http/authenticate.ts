@@ -7,7 +7,11 @@ import type { Duration } from '../units.ts'
 /** `null` and `undefined` stand for no caller. */
 type FoundCaller = Caller | null | undefined
 
-/** @typeParam Source request or context that the framework passes to handlers, e.g. Express's `Request` */
+/**
+ * How the host app names the caller of a request.
+ *
+ * @typeParam Source request or context that the framework passes to handlers, e.g. Express's `Request`
+ */
 export interface AuthenticateOptions<Source, Context = AuthenticateContext> {
   /**
    * Returns the caller of a request. The host app must have authenticated this caller before. Without a
@@ -31,7 +35,12 @@ export interface AuthenticateContext {
   readonly signal: AbortSignal
 }
 
-/** @param disconnected aborts when the client disconnects */
+/**
+ * Returns the caller of a request, or undefined without one. Rejects with an `LlmError`, or with an
+ * `AuthenticateError` if the app's function fails otherwise.
+ *
+ * @param disconnected aborts when the client disconnects
+ */
 export type Authenticator<Source> = (source: Source, disconnected: AbortSignal) => Promise<Caller | undefined>
 
 /**

@@ -13,6 +13,8 @@ import {
 import { outsidePrefix, pathBelow, type RouteTable } from './route.ts'
 
 /**
+ * Answers a request of the fetch API: by a route, else by `fallback`, else with an error in the client's dialect.
+ *
  * @typeParam Extra what the server passes beside a request: Hono's context, the server of Bun, the info of Deno
  */
 export type FetchHandler<Extra = unknown> = (

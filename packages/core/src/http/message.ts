@@ -4,6 +4,7 @@ import type { Caller } from '../accounts/auth/caller.ts'
 
 /** An HTTP request, created by an adapter. It contains no framework types. */
 export interface HttpRequest {
+  /** HTTP method in upper case. */
   readonly method: string
   /** Path below the mount point, such as `/v1/chat/completions`. */
   readonly path: string
@@ -56,7 +57,11 @@ export interface HttpRequest {
    * the response is sent.
    */
   readonly onSent?: (callback: () => void) => void
-  /** @param name in lower case */
+  /**
+   * Returns a header. Values of a repeated header are joined. Undefined if it is absent.
+   *
+   * @param name in lower case
+   */
   header(name: string): string | undefined
   /** Returns the names of all headers, in lower case. */
   headerNames(): readonly string[]
@@ -116,8 +121,11 @@ export interface StallLimits {
   readonly bodyMs: number
 }
 
+/** An HTTP response, which an adapter sends. */
 export interface HttpResponse {
+  /** HTTP status, such as 200. */
   readonly status: number
+  /** Headers by name, in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /**
    * Complete text, or frames that the adapter pulls one by one. On a disconnect, the adapter calls
@@ -131,4 +139,5 @@ export type ResponseFrames = AsyncIterable<string | Uint8Array>
 /** Size limit of request bodies, unless the route or the host app sets another limit. */
 export const defaultBodyLimit = '32mb'
 
+/** HTTP methods of routes. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'DELETE' | 'OPTIONS'

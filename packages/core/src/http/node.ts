@@ -12,17 +12,27 @@ import { defaultBodyLimit, type HttpRequest, type HttpResponse } from './message
 import { joinParams, type Match, outsidePrefix, pathBelow, type RouteTable } from './route.ts'
 import { closeIfStalled } from './stalled-connection.ts'
 
+/** What `readNodeRequest()` cannot know from Node's request alone. */
 export interface NodeRequestOptions {
   /** Path below the mount point, without the query string. */
   readonly path: string
+  /** Path parameters, as the router of the framework has found them. @default {} */
   readonly params?: Readonly<Record<string, unknown>>
-  /** Result of an earlier body parser. Used only if the request stream has been read. */
+  /** Result of an earlier body parser. Used only if the request stream has been read. @default none */
   readonly parsedBody?: unknown
   /** Largest request body, in bytes or with a unit. @default '32mb' */
   readonly bodyLimit?: ByteSize | undefined
-  /** Address of the client, as a proxy that the host app trusts reports it. */
+  /**
+   * Address of the client, as a proxy that the host app trusts reports it.
+   *
+   * @default the address of the connection
+   */
   readonly clientAddress?: string | undefined
-  /** Host name and port that the client called, as a proxy that the host app trusts reports them. */
+  /**
+   * Host name and port that the client called, as a proxy that the host app trusts reports them.
+   *
+   * @default the header `host`
+   */
   readonly host?: string | undefined
   /**
    * `http` or `https`, as a proxy that the host app trusts reports it.
@@ -37,10 +47,15 @@ export interface NodeRequestOptions {
   /**
    * Asks the host app for the caller: a function of `createAuthenticator()`, with its first argument.
    * @param disconnected aborts when the client disconnects
+   *
+   * @default none: the app names no callers
    */
   readonly authenticate?: (disconnected: AbortSignal) => Promise<Caller | undefined>
 }
 
+/**
+ * Creates an `HttpRequest` from a request of Node's server. Reads the body only when a handler asks for it.
+ */
 export function readNodeRequest(
   req: IncomingMessage,
   res: ServerResponse,
@@ -102,6 +117,10 @@ function originalPathOf(req: IncomingMessage, { originalUrl }: NodeRequestOption
   return pathOf(originalUrl ?? byExpress ?? req.url ?? '/')
 }
 
+/**
+ * Sends a response on Node's server, unless another one was sent already. Resolves when it is sent or the client has
+ * left. Rejects with the error of the body.
+ */
 export async function writeNodeResponse(
   { status, headers, body }: HttpResponse,
   res: ServerResponse,

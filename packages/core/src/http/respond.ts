@@ -1,6 +1,7 @@
 /** Creates responses with a complete body. */
 import type { HttpResponse } from './message.ts'
 
+/** Creates a response whose body is the JSON of a value. */
 export function json(
   value: unknown,
   status = 200,

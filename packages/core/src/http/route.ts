@@ -4,17 +4,21 @@ import type { ByteSize } from '../units.ts'
 import type { HttpRequest, HttpResponse, Method } from './message.ts'
 import { text } from './respond.ts'
 
+/** An HTTP method, a path and a handler, independent of the framework. */
 export interface Route<Context> {
+  /** HTTP method. `GET` also answers `HEAD` requests. */
   readonly method: Method
   /** A path-to-regexp 8 pattern. It has the same meaning in Express 5, @koa/router 15 and Nest 12. */
   readonly path: string
   /** Largest request body, in bytes or with a unit. @default '32mb' */
   readonly bodyLimit?: ByteSize
+  /** Answers a request. May reject with any error: the adapter then renders it in the client's dialect. */
   handle(request: HttpRequest, context: Context): Promise<HttpResponse>
 }
 
 /** Routes, and a handler for requests that match no route. */
 export interface RouteTable<Context> {
+  /** All routes, in the order in which they are matched. */
   readonly routes: readonly Route<Context>[]
   /** Throws a `TypeError` if the routes cannot be served with this context and option `authenticate`. */
   checkMount?(context: Context, authenticate: unknown): void

@@ -4,6 +4,7 @@ import { checkLimits } from './demand.ts'
 import type { ClosableRateLimiter, LimiterStore, Limits } from './limits.ts'
 import { MemoryLimiter } from './memory.ts'
 
+/** Options of `createRateLimiter()`. Set at most one of `database` and `limiterStore`. */
 export interface RateLimiterOptions {
   /** Limits of each API key, user or address that has no limits of its own. @default none */
   readonly limits?: Limits | undefined

@@ -8,6 +8,7 @@ export type { LimitStatus }
  * limit does not apply.
  */
 export interface Limits {
+  /** Requests per minute. The bucket refills evenly, so a pause can be followed by a burst of this size. */
   readonly requestsPerMinute?: number | undefined
   /**
    * Input and output tokens together. A call reserves its input tokens and up to 1,024 output tokens. A
@@ -85,6 +86,7 @@ export interface Subject {
 
 /** The cost of a call: whole numbers from 0 to 1,000,000,000. */
 export interface Cost {
+  /** What `requestsPerMinute` counts. */
   readonly requests: number
   /** What `tokensPerMinute` and `tokensPerDay` count. */
   readonly tokens: number
@@ -94,6 +96,7 @@ export interface Cost {
   readonly outputTokens?: number
 }
 
+/** Counts requests and tokens of subjects against their limits, as token buckets. */
 export interface RateLimiter {
   /**
    * Limits of each subject that has no `limits` of its own. Undefined if the limiter does not report them.
@@ -154,6 +157,7 @@ export interface LimitedCaller {
 
 /** A request of Node, Express or Nest, or the context of Koa. */
 export interface WithHeaders {
+  /** Headers by name, in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
 }
 

@@ -5,6 +5,7 @@ import { checkCost, checkLimits, checkRange, checkWindowLimit } from './demand.t
 import type { Limits, WindowLimit } from './limits.ts'
 import type { RateLimitKey } from './rate-limit-key.ts'
 
+/** Which requests of a route count against which limits. */
 export interface RouteLimitOptions<Request> {
   /**
    * Returns the rate limit key of a request: a text that the app chooses, such as `user:42`, a number, or
@@ -26,6 +27,8 @@ export interface RouteLimitOptions<Request> {
   /**
    * Requests per `windowMs`, as an alternative to `limits`: a whole number from 1 to 6e15 / `windowMs`. The
    * bucket does not reset at the end of a window. After a pause, one window can admit up to twice `limit`.
+   *
+   * @default `limits`
    */
   readonly limit?: number | undefined
   /**
@@ -50,7 +53,7 @@ export interface RouteLimitOptions<Request> {
    * @default 0
    */
   readonly tokens?: number | RequestFunction<Request, number> | undefined
-  /** Returns `true` for requests that are not limited. */
+  /** Returns `true` for requests that are not limited. @default none: all requests are limited */
   skip?(request: Request): boolean | Promise<boolean>
   /**
    * Whether to admit requests while the limiter fails, for example because its database is unavailable. With

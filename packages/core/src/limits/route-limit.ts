@@ -10,7 +10,9 @@ import { checkRouteLimitOptions, limitsOf, type RouteLimitOptions } from './rout
 /** The decision about a request. The adapter sets the headers of admitted and of rejected requests. */
 export type Admission =
   | {
+      /** Rate limit headers of the response, by name. */
       readonly headers: Readonly<Record<string, string>>
+      /** What was taken from the buckets. A route may settle the actual cost. */
       readonly reservation: Reservation
       /**
        * The adapter calls `finish` when the response is over. If the route has not settled its reservation,

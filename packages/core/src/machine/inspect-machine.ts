@@ -8,7 +8,9 @@ import { openRuntimeDir, type RuntimeDirProblem, runtimeDirPath } from '../engin
 import { selectEnvironment } from '../engine/local/supervisor/process-environment.ts'
 import { type LlmOptions, resolveOptions } from '../options.ts'
 
+/** With which build, memory and cores models run on this machine. */
 export interface MachineReport {
+  /** The native code and its version, or why it does not run. */
   readonly engine: ReportedEngine & {
     /** Version of node-llama-cpp. Empty if it is not installed. */
     readonly version: string
@@ -24,7 +26,11 @@ export interface MachineReport {
 /** How long the native code may take to start, in ms. The drivers of graphics cards take seconds. */
 const startTimeoutMs = 30_000
 
-/** @param options as for `createLlm()`. Throws a `TypeError` that names the wrong option */
+/**
+ * Finds out with which build, memory and cores models would run on this machine.
+ *
+ * @param options as for `createLlm()`. Throws a `TypeError` that names the wrong option
+ */
 export async function inspectMachine(options: LlmOptions = {}): Promise<MachineReport> {
   const { local } = resolveOptions(options)
   const [memory, engine] = await runReport(local.modelProcessPath, local.environment)

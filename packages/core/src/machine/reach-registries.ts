@@ -2,7 +2,9 @@
 import { GuardedFetch } from '../models/registry/guarded-fetch.ts'
 import { type LlmOptions, resolveOptions } from '../options.ts'
 
+/** Whether a registry can be reached. */
 export interface RegistryReport {
+  /** Host of the registry, with a port if it has one. */
   readonly host: string
   /** Absent if the registry answered. Any status counts, since it may require credentials. */
   readonly problem: string | undefined

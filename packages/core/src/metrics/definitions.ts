@@ -1,8 +1,12 @@
 /** The metrics, as data: their names, types and labels, which docs/operations/metrics.md and the Grafana dashboard also have. */
 
+/** A metric: its type, meaning, labels and buckets. */
 export interface MetricDefinition {
+  /** Type of the metric in Prometheus. */
   readonly type: 'counter' | 'gauge' | 'histogram'
+  /** What the metric counts, as one sentence. */
   readonly help: string
+  /** Names of its labels. Empty without any. */
   readonly labels: readonly string[]
   /** Upper bounds of the buckets of a histogram, in the unit of its name. */
   readonly buckets?: readonly number[]
@@ -197,4 +201,5 @@ export const metrics = {
   },
 } as const satisfies Readonly<Record<string, MetricDefinition>>
 
+/** Name of a metric, such as `modelmount_calls_total`. */
 export type MetricName = keyof typeof metrics

@@ -3,6 +3,7 @@ import type { ModelDetails } from './gguf/model-details.ts'
 import type { ModelfileDefaults } from './modelfile/defaults.ts'
 import type { ModelConfig } from './ollama-store/manifest.ts'
 
+/** A model that calls can use. */
 export interface Model {
   /** Name with its tag, such as `tiny:latest`. */
   readonly name: string
@@ -12,6 +13,7 @@ export interface Model {
   readonly isIncomplete?: true
   /** Total size of all layers and the configuration, or size of the standalone GGUF file. */
   readonly sizeBytes: number
+  /** When the model was last changed. */
   readonly modifiedAt: Date
   /**
    * SHA-256 of the manifest, as 64 hexadecimal digits. For a standalone GGUF file, SHA-256 of path, size,
@@ -26,6 +28,7 @@ export interface Model {
   readonly projectors?: readonly string[]
   /** Absent for a standalone GGUF file. */
   readonly defaults?: ModelfileDefaults
+  /** Configuration from the manifest. Absent for a standalone GGUF file. */
   readonly config?: ModelConfig
   /** Name of the engine that has the model, a key of the option `engines`. Absent for all other models. */
   readonly engine?: string
@@ -47,10 +50,13 @@ export interface ModelSnapshot {
 
 /** A LoRA adapter on disk, and its scale. */
 export interface Adapter {
+  /** Path of the GGUF file. */
   readonly path: string
   /** Factor for the weights of the LoRA adapter: 0 disables the adapter, 1 applies it fully. */
   readonly scale: number
+  /** Size of the file, in bytes. */
   readonly sizeBytes: number
+  /** When the file was last written. */
   readonly modifiedAt: Date
 }
 

@@ -3,6 +3,7 @@ import type { Duration } from '../units.ts'
 import { checkKeys } from './check.ts'
 import { resolveTimeout } from './timeout.ts'
 
+/** Options of `llm.close()`. Durations are milliseconds, or texts such as `'10s'`. */
 export interface CloseOptions {
   /**
    * How long the calls that were admitted may take to end. The rest then ends with an `LlmError` `overloaded`.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type ByteSize, type Duration, parseDuration, toBytes, toMs } from '../units.ts'
 import { checkInteger, checkKeys, describeValue, parseBoolean, parseOption, trimVariable } from './check.ts'
 
+/** How models run on this machine. */
 export interface LocalOptions {
   /**
    * Number of compute threads, from 1 to the number of cores. More threads than cores make a model many times

@@ -14,6 +14,7 @@ const maxWeight = 10
 
 const dayMs = 86_400_000
 
+/** How long usage is stored. */
 export interface UsageOptions {
   /**
    * How many days the row of each call is kept, from 1 to 36,525, or `'forever'`. Sums by day, key and model,

@@ -5,6 +5,7 @@ import { type ByteSize, toBytes } from '../units.ts'
 import { checkKeys, describeValue, parseBoolean, parseOption, trimVariable } from './check.ts'
 import { type RegistryLogin, type ResolvedCredentials, resolveCredentials } from './registry-credentials.ts'
 
+/** Where models come from, and how much disk space they may take. */
 export interface StoreOptions {
   /**
    * Registries for pulls and pushes, as `host` or `host:port`. Requests to them use https, and never go to

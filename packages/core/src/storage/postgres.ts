@@ -18,7 +18,9 @@ import { SlowQueries } from './slow-queries.ts'
 
 /** The methods of `pg`'s `Pool` that this file uses. */
 export interface PostgresPool {
+  /** Takes a connection out of the pool. It must be released. */
   connect(): Promise<PostgresClient>
+  /** Closes all connections. */
   end(): Promise<void>
 }
 interface PostgresClient {

@@ -1,8 +1,11 @@
 /** Reads a stream of server-sent events, as a client would. */
 import { createParser } from 'eventsource-parser'
 
+/** One event of a stream. */
 export interface ServerSentEvent {
+  /** Name of the event. Undefined if it has none. */
   readonly event: string | undefined
+  /** Data of the event: its lines, joined by line breaks. */
   readonly data: string
 }
 

@@ -24,6 +24,7 @@ import { prefixesOf, ScriptedCache } from './scripted-cache.ts'
  * chunk. An error is thrown and ends the answer.
  */
 export type Script = ScriptedAnswer | ((request: GenerateRequest) => ScriptedAnswer | Promise<ScriptedAnswer>)
+/** An answer: its text, the error that it fails with, or its chunks. */
 export type ScriptedAnswer = string | LlmError | readonly ScriptedChunk[]
 
 /**
@@ -39,10 +40,11 @@ export type ScriptedChunk =
   | { readonly prompt: readonly PromptToken[] }
   | ScriptedToolCall
 
+/** A tool call in an answer. */
 export interface ScriptedToolCall {
   /** The name of the tool. */
   readonly call: string
-  /** @default `call_0`, `call_1` and so on */
+  /** Id of the call. @default `call_0`, `call_1` and so on */
   readonly id?: string
   /**
    * An object, or its JSON in pieces. If the joined pieces are not a JSON object, the tool call is reported
@@ -53,6 +55,7 @@ export interface ScriptedToolCall {
   readonly arguments?: object | readonly string[]
 }
 
+/** Options of `scriptedEngine()`. */
 export interface ScriptedEngineOptions {
   /** Delay before each chunk, in milliseconds. @default 0 */
   readonly delayMs?: number
@@ -74,6 +77,7 @@ export interface ScriptedEngineOptions {
   readonly now?: () => number
 }
 
+/** An engine for tests, which answers from a script and records its requests. */
 export interface ScriptedEngine extends Engine {
   /** Requests received so far, in order. */
   readonly requests: readonly GenerateRequest[]

@@ -8,8 +8,9 @@ import { CallSpan } from './call-span.ts'
 import { describeContent } from './content.ts'
 import { parentOf } from './parent-context.ts'
 
+/** Options of `registerTracing()`. */
 export interface TracingOptions {
-  /** @default the global provider of `@opentelemetry/api` */
+  /** Where spans go. @default the global provider of `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider | undefined
   /** Whether spans contain prompts, answers and the descriptions of tools. @default false */
   readonly captureContent?: boolean | undefined

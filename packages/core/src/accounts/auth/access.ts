@@ -15,6 +15,7 @@ import { allScopes, type Caller, includesScope, type Scope } from './caller.ts'
 import type { FindCallers, KeyAuthenticator } from './key-authenticator.ts'
 import { parseCaller } from './parse-caller.ts'
 
+/** Options of authentication: who may call, from which pages, and with which scopes. */
 export interface AccessOptions {
   /**
    * How callers are authenticated. `anonymous` requires no credentials, but accepts only direct calls from
@@ -57,7 +58,9 @@ export interface AccessOptions {
 export type AuthMode = (typeof authModes)[number]
 const authModes = ['anonymous', 'host', 'keys'] as const
 
+/** Authentication of one mount: checks the origin of a request, and finds its caller. */
 export interface Access {
+  /** The option `auth` of `createLlm()`. */
   readonly auth: AuthMode
   /**
    * Returns CORS headers for a browser page of an allowed origin, and none for other clients. Throws

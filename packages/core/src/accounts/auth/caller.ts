@@ -30,6 +30,7 @@ export interface Tier extends InferenceLimits {
 /** Tiers by name. */
 export type Tiers = Readonly<Record<string, Tier>>
 
+/** The user, team or API key that makes a call, as `authenticate` of the host app returns it. */
 export interface Caller {
   /** Id of a user or team of the host app, or of an API key. Limits and spending are counted per id. */
   readonly id: string
@@ -40,7 +41,7 @@ export interface Caller {
    * @default `id`
    */
   readonly tenant?: string | undefined
-  /** @default the option `scopes`, else ['inference'] */
+  /** What the caller may do. @default the option `scopes`, else ['inference'] */
   readonly scopes?: readonly Scope[] | undefined
   /**
    * Names of the models that this caller may see and use, and patterns in which `*` stands for any characters.
@@ -48,11 +49,13 @@ export interface Caller {
    * @default all
    */
   readonly models?: readonly string[] | undefined
+  /** Rate limits of this caller. @default those of its tier, else none */
   readonly limits?: InferenceLimits | undefined
   /**
    * Name of a tier in the option `tiers`. The caller's own `limits` take precedence over those of the tier.
    */
   readonly tier?: string | undefined
+  /** How much the calls of this caller may cost per period, in dollars. @default no limit */
   readonly spendingLimit?: SpendingLimit | undefined
   /** Set if the caller is an API key of `llm.keys`. Its answers end when the key is revoked or deleted. */
   readonly key?: { readonly id: string; readonly name: string } | undefined

@@ -28,15 +28,23 @@ import { createSecret, matchesHash, type NewSecret, parsePublicId } from './secr
 import type { Grant, KeyChanges, KeySettings, Lifetime } from './settings.ts'
 import { keyTables } from './tables.ts'
 
+/** An API key, without its secret. */
 export interface ApiKey extends Grant {
+  /** Id of the key, such as `key_0123456789abcdef01234567`. Usage and limits are counted per id. */
   readonly id: string
+  /** Name that describes the user or the purpose of the key. Several keys may have the same. */
   readonly name: string
+  /** Tenant of the key: its id, if it has no other one. */
   readonly tenant: string
   /** Beginning and end of the secret. */
   readonly hint: string
+  /** Whether the key can be used now. */
   readonly status: KeyStatus
+  /** When the key was created. */
   readonly createdAt: Date
+  /** When the key stops being valid. Absent if it never expires. */
   readonly expiresAt?: Date
+  /** When the key was revoked. Absent if it was not. */
   readonly revokedAt?: Date
   /** Accurate to the minute. */
   readonly lastUsedAt?: Date
@@ -46,7 +54,9 @@ export interface ApiKey extends Grant {
 
 /** A key with its secret, which is not stored and cannot be read again. */
 export interface KeyWithSecret {
+  /** The key, as `get` returns it. */
   readonly key: ApiKey
+  /** The secret that the client sends as its API key. */
   readonly secret: string
 }
 
@@ -88,6 +98,7 @@ export class Keys {
     this.#revocations = new RevocationWatcher(database)
   }
 
+  /** Creates a key. Its secret is in the result only. Rejects with `invalid_request` for a wrong setting. */
   create(settings: KeySettings): Promise<KeyWithSecret> {
     return this.#inTransaction(async (queries, clock) => {
       const {
@@ -122,6 +133,7 @@ export class Keys {
   /**
    * Lists up to `limit` keys, including revoked keys. The newest key comes first. `after` is the id of the last
    * key of the previous page.
+   * Rejects with `not_found` for an unknown `after`.
    */
   async list({ limit, after, search, status }: KeysQuery = {}): Promise<readonly ApiKey[]> {
     const { clock } = this.#database
@@ -163,6 +175,7 @@ export class Keys {
     return new Map(rows.map(({ id, name }) => [id, name]))
   }
 
+  /** Returns one key. Rejects with `not_found` for an unknown id. */
   async get(id: string): Promise<ApiKey> {
     const row = await this.#rowOf(id)
     if (!row) throw keyNotFound()
@@ -239,6 +252,7 @@ export class Keys {
   /**
    * Revokes a key permanently, from its next call on. Its running answers end within seconds in all
    * processes.
+   * Rejects with `not_found` for an unknown id.
    */
   async revoke(id: string): Promise<ApiKey> {
     const { clock } = this.#database

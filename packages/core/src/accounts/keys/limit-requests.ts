@@ -15,18 +15,25 @@ import { currentLimitsOf, expectIncrease, type LimitIncrease, raiseLimits } from
 import * as schema from './schema.ts'
 import type { LimitRequestInput } from './settings.ts'
 
+/** A request for higher limits of a key. */
 export interface LimitRequest {
+  /** Id for `get`, `approve` and `refuse`. */
   readonly id: string
+  /** Id of the key whose limits are to change. */
   readonly keyId: string
   /** Current name of the key. */
   readonly keyName: string
   /** Requested limits. The other limits of the key do not change. */
   readonly limits: InferenceLimits
+  /** Requested spending limit. Absent if that of the key does not change. */
   readonly spendingLimit?: SpendingLimit
   /** Written by the requester. */
   readonly reason: string
+  /** `pending` until it is approved or refused. An approved request has changed the limits of the key. */
   readonly status: 'pending' | 'approved' | 'refused'
+  /** When the request was made. */
   readonly createdAt: Date
+  /** When the request was approved or refused. Absent while it is pending. */
   readonly decidedAt?: Date
   /** Written by the person who has decided. */
   readonly note?: string

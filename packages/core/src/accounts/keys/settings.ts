@@ -25,7 +25,11 @@ export interface KeySettings extends Pick<Caller, 'scopes' | 'models' | 'limits'
    * @default the id of the key
    */
   readonly tenant?: string | undefined
-  /** How long the key is valid. Not allowed together with `expiresAt`. @default the key never expires */
+  /**
+   * How long the key is valid: milliseconds, or `'30d'`. Not allowed together with `expiresAt`.
+   *
+   * @default the key never expires
+   */
   readonly expiresIn?: Lifetime | undefined
   /** When the key stops being valid. Not allowed together with `expiresIn`. @default the key never expires */
   readonly expiresAt?: Timestamp | undefined
@@ -41,6 +45,7 @@ export type KeyChanges = {
 
 /** Permissions and limits of a key. */
 export interface Grant extends Pick<KeySettings, 'models' | 'limits' | 'tier' | 'spendingLimit'> {
+  /** What the key may do, such as `inference`. */
   readonly scopes: readonly Scope[]
 }
 

@@ -10,6 +10,7 @@ import type { Prices } from '../prices/pricing.ts'
 import type { Ledger, LedgerOptions } from './ledger.ts'
 import type { SpendingWarningOptions } from './warnings.ts'
 
+/** Reports of usage and costs: sums, single calls, and the spending of callers. */
 export type UsageReports = Pick<Ledger, 'report' | 'calls' | 'spending'>
 
 export interface OpenMeteringOptions {

@@ -15,6 +15,7 @@ export interface UsageQuery extends PageQuery {
    * @default all days
    */
   readonly from?: Date | undefined
+  /** Last day of the report, inclusive. @default all days */
   readonly to?: Date | undefined
   /** By tenant, all usage of a key on one day counts for the tenant of its last call on that day. */
   readonly by: 'key' | 'tenant' | 'model' | 'day'
@@ -31,6 +32,7 @@ export interface UsageQuery extends PageQuery {
   readonly order?: 'group' | 'cost' | undefined
 }
 
+/** Sums of one group of calls. */
 export interface UsageRow extends UsageSums {
   /**
    * Depends on `by`: the id of a key or other caller, a tenant, the name of a model, or a day such as
@@ -42,9 +44,13 @@ export interface UsageRow extends UsageSums {
 }
 
 export interface UsageSums {
+  /** Number of calls. */
   readonly calls: number
+  /** Tokens of the calls by kind, as they are charged. */
   readonly tokens: TokensByKind
+  /** Output tokens that were generated, but that readers did not get. They cost nothing. */
   readonly undeliveredTokens: number
+  /** Cost in billionths of a dollar. */
   readonly nanoUsd: bigint
   /** Number of calls that used tokens of a model without a price, which cost nothing. */
   readonly unpricedCalls: number
@@ -66,19 +72,27 @@ export interface CallsQuery extends PageQuery {
   readonly limit?: number | undefined
 }
 
+/** One recorded call. */
 export interface CallRow {
   /** Id of the response. */
   readonly id: string
+  /** When the call began. */
   readonly startedAt: Date
+  /** Id of the caller. */
   readonly caller: string
+  /** Tenant of the caller at the time of the call. */
   readonly tenant: string
   /** Name of the key at the time of the call. */
   readonly keyName?: string
+  /** Name of the model with its tag, such as `llama3.2:latest`. */
   readonly model: string
+  /** The API that received the call, such as `openai`. Absent for calls of the app. */
   readonly dialect?: string
+  /** Tokens of the call by kind, as they are charged. */
   readonly tokens: TokensByKind
   /** Output tokens that were generated, but that the reader did not get. They are not in `tokens` and cost nothing. */
   readonly undeliveredTokens: number
+  /** Cost in billionths of a dollar. */
   readonly nanoUsd: number
   /** False if the call has used tokens of a model without a price. */
   readonly isPriced: boolean
@@ -86,6 +100,7 @@ export interface CallRow {
   readonly isBatch: boolean
   /** `killed`: the app process was killed during the call. The tokens are those of the last progress note. */
   readonly status: 'ended' | 'failed' | 'aborted' | 'killed'
+  /** Milliseconds from the start of the call to its end. */
   readonly durationMs: number
 }
 

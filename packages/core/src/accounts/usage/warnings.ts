@@ -7,16 +7,22 @@ import { LlmError } from '../../errors.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { NanoUsdLimit } from '../spending-limit.ts'
 
+/** A caller has spent a share of its limit. */
 export interface SpendingWarning {
+  /** Id of the caller. */
   readonly caller: string
+  /** Name of the API key. Absent for a caller without a key. */
   readonly keyName?: string | undefined
   /**
    * The share of the limit that was reached, such as 0.8. It is 1 when the limit is spent, or when a call is
    * rejected because the remaining credit is too small.
    */
   readonly threshold: number
+  /** What the caller has spent in the period, in billionths of a dollar. */
   readonly spentNanoUsd: number
+  /** The spending limit, in billionths of a dollar. */
   readonly limitNanoUsd: number
+  /** The period of the limit: a day or a month in UTC, or the lifetime of the caller. */
   readonly period: NanoUsdLimit['period']
 }
 

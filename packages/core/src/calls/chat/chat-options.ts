@@ -21,25 +21,40 @@ import { type ChatTool, type ResolvedTools, resolveTools } from './tools.ts'
 /** The schemas of the arguments of each tool, by the name of the tool. */
 export type ToolParameters = Readonly<Record<string, unknown>>
 
+/**
+ * Options of `llm.chat()`. Sampling options that are not set come from the Modelfile, then from their defaults.
+ */
 export interface ChatOptions<
   Schema extends OutputSchema | undefined = undefined,
   // biome-ignore lint/complexity/noBannedTypes: no tools
   Parameters extends ToolParameters = {},
   Stream extends boolean = false,
 > extends Sampling {
-  /** @default the app's own model if it has exactly one, or the built-in model if it has none */
+  /**
+   * Name of the model.
+   *
+   * @default the app's own model if it has exactly one, or the built-in model if it has none
+   */
   readonly model?: string | undefined
-  /** System message before the conversation. */
+  /** System message before the conversation. @default that of the Modelfile, else none */
   readonly system?: string | undefined
-  /** Maximum number of generated tokens of each step. */
+  /**
+   * Maximum number of generated tokens of each step. From 0.
+   *
+   * @default that of the Modelfile, else as many as fit into the context
+   */
   readonly maxTokens?: number | undefined
-  /** Stop sequences. The text does not include them. */
+  /** Stop sequences. The text does not include them. @default those of the Modelfile */
   readonly stop?: readonly string[] | undefined
   /** Turns reasoning on or off. @default 'auto': as the model's template has it */
   readonly reasoning?: boolean | 'auto' | undefined
-  /** Constrains the answer to JSON of this schema. The result has it as `object`. */
+  /**
+   * Constrains the answer to JSON of this schema. The result has it as `object`.
+   *
+   * @default none: the answer is text
+   */
   readonly schema?: Schema | undefined
-  /** Tools that the model can call, by name. */
+  /** Tools that the model can call, by name. @default none */
   readonly tools?: { readonly [Name in keyof Parameters]: ChatTool<Parameters[Name]> } | undefined
   /** `required` and `{ tool }` force a call in the first step only. @default 'auto' */
   readonly toolChoice?: ChatToolChoice<keyof NoInfer<Parameters> & string> | undefined
@@ -47,13 +62,17 @@ export interface ChatOptions<
   readonly parallelToolCalls?: boolean | undefined
   /** Maximum number of answers. The calls of the last one are returned. From 1 to 1,000. @default 10 */
   readonly maxSteps?: number | undefined
-  /** Called after each answer and its tool calls. The next step waits for it. */
+  /** Called after each answer and its tool calls. The next step waits for it. @default none */
   readonly onStep?: ((step: ChatStep) => unknown) | undefined
-  /** Called while the model loads and while it evaluates a prompt, in each step. The call rejects with what it throws. */
+  /**
+   * Called while the model loads and while it evaluates a prompt, in each step. The call rejects with what it throws.
+   *
+   * @default none
+   */
   readonly onProgress?: ((progress: GenerationProgress) => void) | undefined
   /** Whether to return the pieces of the answer while it is generated. @default false */
   readonly stream?: Stream | undefined
-  /** Cancels the answer and running tools. */
+  /** Cancels the answer and running tools. @default the call runs to its end */
   readonly signal?: AbortSignal | undefined
   /** Limits and spending are counted for this caller, each step as a call. @default none: the app itself */
   readonly caller?: Caller | undefined
@@ -61,6 +80,9 @@ export interface ChatOptions<
   readonly endUser?: string | undefined
 }
 
+/**
+ * Which tools the model may or must call: any or none (`auto`), none, at least one (`required`), or the named one.
+ */
 export type ChatToolChoice<Name extends string = string> =
   | 'auto'
   | 'none'

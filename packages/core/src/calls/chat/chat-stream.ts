@@ -50,10 +50,14 @@ export class ChatStream<Item, Result> implements AsyncIterableIterator<Item, und
     return this
   }
 
+  /**
+   * Pulls the next item. Rejects with the error of the answer. Ends without an error when the signal aborts.
+   */
   next(): Pull<Item> {
     return this.#pulled.shift() ?? this.#pull()
   }
 
+  /** Cancels the answer. `result` then rejects with an `AbortError`. */
   async return(): Pull<Item> {
     // A generator alone would not stop before the pull that it waits for.
     this.#end()

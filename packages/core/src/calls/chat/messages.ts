@@ -9,6 +9,7 @@ import { checkFields, checkType, expected, expectRecord } from '../check-fields.
 /** One user message, or a whole conversation. */
 export type ChatPrompt = string | readonly ChatMessage[]
 
+/** A message of a conversation: a prompt, an answer of the model, or the result of a tool call. */
 export type ChatMessage = PromptMessage | AnswerMessage | ToolMessage
 
 interface PromptMessage {
@@ -27,14 +28,19 @@ interface AnswerMessage {
 /** The result of a tool call. */
 export interface ToolMessage {
   readonly role: 'tool'
+  /** Id of the tool call that this is the result of. */
   readonly toolCallId: string
+  /** The result as text, such as JSON. */
   readonly content: string
   /** Tells the model that the call has failed. @default false */
   readonly isError?: boolean
 }
 
+/** A call of a tool that the model asks for. */
 export interface ChatToolCall {
+  /** Id of the call, which the message with its result repeats. */
   readonly id: string
+  /** The tool that the model calls, a key of the option `tools`. */
   readonly name: string
   /** As the model wrote them. Only the tool's own `execute` gets validated arguments. */
   readonly arguments: Readonly<Record<string, unknown>>

@@ -15,6 +15,7 @@ import {
 
 /** One answer of the model, and the results of its tool calls. */
 export interface ChatStep extends Pick<GenerateResult, 'finishReason' | 'stopSequence' | 'fingerprint'> {
+  /** Text of the answer. Empty if the model only called tools. */
   readonly text: string
   /** The model's reasoning before its text. */
   readonly reasoning?: string
@@ -24,7 +25,9 @@ export interface ChatStep extends Pick<GenerateResult, 'finishReason' | 'stopSeq
   readonly toolCalls: readonly ChatToolCall[]
   /** Results of the calls that were run. */
   readonly toolResults: readonly ToolMessage[]
+  /** Tokens of prompt and answer. */
   readonly usage: TokenUsage
+  /** How long loading, prompt and answer took, in ms. */
   readonly timings: Timings
 }
 
@@ -32,6 +35,7 @@ export interface ChatStep extends Pick<GenerateResult, 'finishReason' | 'stopSeq
 export interface ChatResult extends Omit<ChatStep, 'toolCalls' | 'toolResults'> {
   /** Calls that have no result yet: of tools without `execute`, or of the last of `maxSteps` steps. */
   readonly toolCalls: readonly ChatToolCall[]
+  /** All answers, in order. The last one is also in the fields of the result. */
   readonly steps: readonly ChatStep[]
   /** The messages to append to the conversation before its next turn: answers, and results of tools. */
   readonly messages: readonly ChatMessage[]
@@ -39,11 +43,13 @@ export interface ChatResult extends Omit<ChatStep, 'toolCalls' | 'toolResults'> 
 
 /** A result with the validated object. It is undefined only if the answer ends with tool calls. */
 export interface ObjectResult<T> extends ChatResult {
+  /** The validated object, as the schema returns it. */
   readonly object: T
 }
 
 /** A piece of an answer with a schema. */
 export interface ObjectPiece<T> {
+  /** The next piece of the JSON text. */
   readonly text: string
   /** The part of the current answer so far, before validation. Strings may be incomplete. */
   readonly object: T | undefined

@@ -41,9 +41,11 @@ export type ToolArguments<Parameters> = Parameters extends StandardSchema
 /** A text, or a value that JSON can represent. */
 export type ToolOutput = string | number | boolean | object | null
 
+/** What `execute` of a tool gets besides the arguments. */
 export interface ToolContext {
   /** Aborts when the call of `llm.chat()` is cancelled, and at the deadline of `llm.close({ drain })`. */
   readonly signal: AbortSignal
+  /** Id of the tool call, unique in the conversation. */
   readonly toolCallId: string
   /** The conversation up to the message with this call. */
   readonly messages: readonly ChatMessage[]

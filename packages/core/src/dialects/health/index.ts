@@ -15,6 +15,7 @@ import type { Dialect } from '../dialect.ts'
 import { renderError } from '../operator-route.ts'
 import { createDialectTable, type DialectTable } from '../table.ts'
 
+/** Options of the health routes. */
 export interface HealthRouteOptions {
   /**
    * Names of models for which `/readyz?model=` needs no authentication.

@@ -13,6 +13,7 @@ interface MetricRegistry {
   metrics(): Promise<string>
 }
 
+/** Options of the route with the metrics. */
 export interface MetricsRouteOptions {
   /**
    * Registry to serve. The app itself adds the metrics of an `Llm` to it, with `registerMetrics()`.

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { HashedPrompt } from './prefix-blocks.ts'
 import type { PrefixMatch } from './prefix-memory.ts'
 
+/** How a fleet chooses the replica of a call: see `balance` of `FleetOptions`. */
 export type Balance = (typeof balances)[number]
 
 export const balances = ['prefix', 'least-tokens', 'round-robin'] as const

@@ -21,6 +21,7 @@ export interface Fleet extends Engine {
    * drained until `resume`.
    */
   drain(url: string | URL): Promise<void>
+  /** Sends calls to a drained replica again. Does nothing for one that is not drained. */
   resume(url: string | URL): void
 }
 

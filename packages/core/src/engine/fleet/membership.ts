@@ -3,16 +3,19 @@ import { lookup } from 'node:dns/promises'
 import { checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
 import type { ResolvedUpstreamOptions } from '../upstream/options.ts'
 
+/** The replicas of a fleet: their base URLs, a DNS name, or a function that returns their URLs. */
 export type ReplicaSource = readonly (string | URL)[] | ReplicaDns | ListReplicas
 
 /** Returns the base URLs of all replicas. If it throws, the last list stays. */
 export type ListReplicas = () => readonly (string | URL)[] | Promise<readonly (string | URL)[]>
 
+/** A DNS name with an address of each replica, such as that of a headless service in Kubernetes. */
 export interface ReplicaDns {
   /** Name that resolves to an address of each replica. */
   readonly dns: string
+  /** Port of all replicas, from 1 to 65,535. */
   readonly port: number
-  /** @default the IPv4 addresses if there are any, else those of IPv6 */
+  /** Version of the IP addresses to use. @default the IPv4 addresses if there are any, else those of IPv6 */
   readonly family?: 4 | 6
 }
 

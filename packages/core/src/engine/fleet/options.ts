@@ -26,7 +26,11 @@ export interface FleetOptions extends Omit<UpstreamOptions, 'url'> {
   readonly loadFactor?: number
   /** Outstanding tokens up to which a replica gets calls whatever the others have. @default 8,192 */
   readonly loadFloorTokens?: number
-  /** Probes of the replicas. `false` turns them off: then only calls show what a replica can do. */
+  /**
+   * Probes of the replicas. `false` turns them off: then only calls show what a replica can do.
+   *
+   * @default {}
+   */
   readonly health?: false | FleetHealthOptions
   /** Failures of calls in a row after which a replica is ejected, unless it cannot be reached at all. @default 3 */
   readonly maxFailures?: number
@@ -45,6 +49,7 @@ export interface FleetOptions extends Omit<UpstreamOptions, 'url'> {
   readonly hedgeAfterMs?: number
 }
 
+/** Probes of the replicas of a fleet. */
 export interface FleetHealthOptions {
   /**
    * Path below the base URL, which answers with status 200 while the replica can take calls.
@@ -52,9 +57,9 @@ export interface FleetHealthOptions {
    * @default `/health` for vLLM, SGLang and llama-server, else the list of models
    */
   readonly path?: string
-  /** @default 5,000 */
+  /** Time between two probes of a replica, in ms. @default 5,000 */
   readonly intervalMs?: number
-  /** @default 5,000 */
+  /** How long a probe may take, in ms. @default 5,000 */
   readonly timeoutMs?: number
 }
 

@@ -5,6 +5,7 @@ import { type DatabaseLocation, openDatabase } from '../../storage/open.ts'
 import { toBaseUrl } from '../upstream/options.ts'
 import { fleetTables } from './tables.ts'
 
+/** Where app processes announce themselves as replicas, and find each other. */
 export interface ReplicaTableOptions {
   /** The option `database` of `createLlm()`: `postgres://…`, the app's own `Pool` of `pg`, or the path of an SQLite file. */
   readonly database: DatabaseLocation

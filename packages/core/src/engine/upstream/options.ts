@@ -3,6 +3,7 @@ import type { Capability } from '../../models/gguf/model-details.ts'
 import { checkBoolean, checkInteger, checkKeys, checkObject, describeValue } from '../../options/check.ts'
 import { capabilities } from '../wire/model-schema.ts'
 
+/** Options of `upstreamEngine()`. */
 export interface UpstreamOptions {
   /**
    * Base URL of the server, such as `http://10.0.0.7:8000` or `https://api.example.com/openai/v1`. A path that ends with
@@ -56,13 +57,16 @@ export interface UpstreamOptions {
   readonly stallTimeoutMs?: number
 }
 
+/** The APIs that an upstream server may have. */
 export type ApiName = (typeof apiNames)[number]
+/** Servers with OpenAI's API, whose extensions are known. `other` has none. */
 export type OpenAiServer = (typeof servers)[number]
 
+/** What a server does not say about a model. */
 export interface UpstreamModelOptions {
   /** Maximum number of tokens of prompt and answer together. @default what the server says, else unknown */
   readonly contextSize?: number
-  /** @default what the server says, else `completion` and `tools` */
+  /** What the model can do. @default what the server says, else `completion` and `tools` */
   readonly capabilities?: readonly Capability[]
 }
 

@@ -7,12 +7,17 @@ import { script } from './script.ts'
 export interface NodeRedisClient {
   /** False while the client is not connected. Clusters do not have it. */
   readonly isReady?: boolean
+  /** Runs a script that the server knows by its SHA-1. */
   evalSha(sha1: string, options: ScriptArguments): Promise<unknown>
+  /** Runs the text of a script. */
   eval(script: string, options: ScriptArguments): Promise<unknown>
 }
 
+/** Keys and arguments of a script, as the package `redis` takes them. */
 export interface ScriptArguments {
+  /** Keys that the script uses, all of them in one slot. */
   keys: string[]
+  /** Values that the script reads. */
   arguments: string[]
 }
 
@@ -20,7 +25,9 @@ export interface ScriptArguments {
 export interface IoRedisClient {
   /** `ready` while the client is connected. */
   readonly status: string
+  /** Runs a script that the server knows by its SHA-1, with the keys first and then the arguments. */
   evalsha(sha1: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
+  /** Runs the text of a script, with the keys first and then the arguments. */
   eval(script: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 

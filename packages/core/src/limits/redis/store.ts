@@ -3,6 +3,7 @@ import type { LimiterStore } from '../limits.ts'
 import { checkRedisClient, type RedisClient } from './client.ts'
 import { openRedisLimiter } from './limiter.ts'
 
+/** Options of `redisLimiterStore()`. */
 export interface RedisLimiterStoreOptions {
   /**
    * The first part of all keys, in braces: `{modelmount}:requests:…`. So all keys are in one slot of a cluster, as the
@@ -18,6 +19,7 @@ export interface RedisLimiterStoreOptions {
  * use the same server share their counts. Needs Redis 6 or later, or Valkey.
  *
  * @param client a connected client of `redis`, `ioredis` or `iovalkey`, or a cluster of these. The store does not close it
+ * Throws a `TypeError` for an invalid option.
  */
 export function redisLimiterStore(client: RedisClient, options: RedisLimiterStoreOptions = {}): LimiterStore {
   checkRedisClient(client)

@@ -17,7 +17,9 @@ export interface Gguf {
   readonly isComplete: boolean
 }
 
+/** A tensor of a GGUF file, without its values. */
 export interface Tensor {
+  /** Name of the tensor, such as `blk.0.attn_q.weight`. */
   readonly name: string
   /** Type name, such as `F32` or `Q8_0`. */
   readonly type: string

@@ -4,6 +4,7 @@ import type { Gguf } from './gguf.ts'
 /** `insert` means fill-in-the-middle. */
 export type Capability = 'completion' | 'embedding' | 'tools' | 'insert' | 'thinking' | 'vision' | 'audio'
 
+/** What the GGUF file of a model says about it. */
 export interface ModelDetails extends Pick<Gguf, 'metadata' | 'tensors'> {
   /** Architecture, such as `llama`, or `unknown`. */
   readonly architecture: string

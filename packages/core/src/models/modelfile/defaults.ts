@@ -3,9 +3,11 @@ import type { GenerateRequest, Message } from '../../engine/request.ts'
 import type { ModelConfig } from '../ollama-store/manifest.ts'
 import { parseParameters, toContextSize, toSampling, toStops } from './parameters.ts'
 
+/** What the Modelfile of a model says. It applies where a call sets nothing. */
 export interface ModelfileDefaults {
   /** Go template that replaces the chat template of the GGUF file. */
   readonly template?: string
+  /** System message of conversations without one. */
   readonly system?: string
   /**
    * Parameters by their Ollama names: `{ temperature: 0, stop: ['</s>'] }`. The values are validated at
@@ -14,11 +16,15 @@ export interface ModelfileDefaults {
   readonly parameters: Readonly<Record<string, unknown>>
   /** Messages at the start of every conversation. */
   readonly messages: readonly ModelfileMessage[]
+  /** Texts of licences. Empty without any. */
   readonly license: readonly string[]
 }
 
+/** The line `MESSAGE` of a Modelfile: an example for the model. */
 export interface ModelfileMessage {
+  /** Role of the author, such as `user`. */
   readonly role: string
+  /** The text of the message. */
   readonly content: string
 }
 

@@ -3,6 +3,7 @@ import { invalidRequest, type LlmError } from '../../errors.ts'
 import type { ModelfileDefaults, ModelfileMessage } from './defaults.ts'
 import { addParameter } from './modelfile-parameters.ts'
 
+/** A parsed Modelfile. */
 export interface Modelfile extends ModelfileDefaults {
   /** A model name, or the path of the weights and then the paths of projectors. */
   readonly from: readonly string[]
@@ -10,7 +11,9 @@ export interface Modelfile extends ModelfileDefaults {
   readonly adapter?: string
   /** Path of the draft model for speculative decoding. */
   readonly draft?: string
+  /** Name of the renderer that Ollama uses for this model. Absent if the Modelfile names none. */
   readonly renderer?: string
+  /** Name of the parser that Ollama uses for this model. Absent if the Modelfile names none. */
   readonly parser?: string
   /** Minimum Ollama version that the model needs, such as `0.14.0`. */
   readonly requires?: string

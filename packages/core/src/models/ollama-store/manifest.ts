@@ -48,21 +48,33 @@ export interface Manifest {
 
 /** Content of the `config` blob, as in Ollama's `types/model/config.go`. */
 export interface ModelConfig {
+  /** Format of the weights, such as `gguf`. */
   readonly model_format?: string
+  /** Architecture, such as `llama`. */
   readonly model_family?: string
+  /** Architectures of weights and projectors. */
   readonly model_families?: readonly string[] | null
   /** Parameter count, such as `3.64M`. */
   readonly model_type?: string
   /** Quantization, such as `Q4_K_M`. */
   readonly file_type?: string
+  /** Name of the renderer that Ollama uses for this model. */
   readonly renderer?: string
+  /** Name of the parser that Ollama uses for this model. */
   readonly parser?: string
+  /** Minimum Ollama version that the model needs, such as `0.14.0`. */
   readonly requires?: string
+  /** Host of a model that runs in Ollama's cloud. Such a model cannot be used here. */
   readonly remote_host?: string
+  /** Name of a model in Ollama's cloud. */
   readonly remote_model?: string
+  /** What the model can do, such as `completion` or `tools`. */
   readonly capabilities?: readonly string[]
+  /** Context size that the model was trained for, in tokens. */
   readonly context_length?: number
+  /** Number of dimensions of an embedding. */
   readonly embedding_length?: number
+  /** The model that this one was created from. */
   readonly base_name?: string
 }
 

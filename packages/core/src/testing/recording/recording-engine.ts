@@ -15,6 +15,7 @@ import { type RecordedOutcome, Recordings, toJson } from './recordings.ts'
 
 const modes = ['replay', 'auto', 'record'] as const
 
+/** Options of `recordingEngine()`. */
 export interface RecordingOptions {
   /**
    * `replay` answers from the file only. `auto` answers from the file, and records what the file does not have.
@@ -26,6 +27,8 @@ export interface RecordingOptions {
   /**
    * Maps each request before it is matched and stored. Use it to remove what differs in each run, such as a date,
    * or what must not be stored. The engine gets the original request.
+   *
+   * @default requests are matched and stored as they are
    */
   readonly normalize?: (request: RecordableRequest) => object
 }
@@ -38,6 +41,7 @@ export type RecordableRequest =
   | DetokenizeRequest
   | { readonly model: string; readonly load?: LoadOptions }
 
+/** An engine that replays calls from a file. */
 export interface RecordingEngine extends Engine {
   /** Recorded calls that have not been replayed. */
   unused(): readonly RecordedEngineCall[]

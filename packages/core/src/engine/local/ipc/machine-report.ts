@@ -14,12 +14,15 @@ export interface ReportedMemory {
 
 /** The RAM disk for cached prompts. */
 export interface RamDisk {
+  /** Path of the folder, such as `/dev/shm`. */
   readonly path: string
+  /** Free space, in bytes. */
   readonly freeBytes: number
   /** Free space from which on cached prompts are stored on the RAM disk. */
   readonly requiredBytes: number
 }
 
+/** The native code of node-llama-cpp, or the reason why it does not run. */
 export type ReportedEngine = RunningEngine | MissingEngine
 
 /** The native code of node-llama-cpp, which was started. */
@@ -28,8 +31,11 @@ export interface RunningEngine {
   readonly llamaCpp: string
   /** API of the graphics cards: `cuda`, `vulkan` or `metal`. False on the CPU. */
   readonly gpu: 'cuda' | 'vulkan' | 'metal' | false
+  /** Names of the graphics cards. Empty on the CPU. */
   readonly cards: readonly string[]
+  /** Free memory of all graphics cards together, in bytes. */
   readonly freeVramBytes: number
+  /** Memory of all graphics cards together, in bytes. */
   readonly totalVramBytes: number
   /** Instruction sets of the CPU that this build uses, such as `AVX2`. */
   readonly cpuFeatures: readonly string[]
