@@ -21,7 +21,7 @@ const sharedModules = [
   'options/check',
   'diagnostics/channels',
   'engine/(events|request|request-input)',
-  'engine/local/ipc/(available-cores|card-selection|framing|library-version|runtime-dir|process-config)',
+  'engine/local/ipc/(available-cores|card-selection|framing|library-version|missing-engine|runtime-dir|process-config)',
   'engine/local/supervisor/process-environment',
   'engine/(request-limits|settle-all)',
   'engine/wire/.*',

@@ -20,7 +20,16 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
     types: ['calls'],
   },
   database: {
-    values: ['accounts', 'batches', 'engine/fleet', 'limits', 'response-store', 'running-calls', 'storage'],
+    values: [
+      'accounts',
+      'batches',
+      'engine/fleet',
+      'limits',
+      'response-store',
+      'running-calls',
+      'storage',
+      'util',
+    ],
   },
   'response-store': { values: ['limits', 'storage'], types: ['accounts'] },
   engine: { values: ['errors'], types: ['models'] },
@@ -34,6 +43,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
   limits: { values: ['errors', 'options/check', 'units', 'storage', 'util'] },
   logger: { types: ['errors'] },
   'options/check': {},
+  'options/node-version': { values: ['errors'] },
   'options/timeout': { values: ['options/check', 'units'] },
   options: {
     values: ['options/check', 'options/timeout', 'units', 'limits', 'accounts', 'models', 'util'],
@@ -122,6 +132,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
       'logger',
       'models',
       'options',
+      'options/node-version',
       'response-store',
       'running-calls',
       'storage',

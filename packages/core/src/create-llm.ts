@@ -54,6 +54,7 @@ import { resolveCloseOptions } from './options/close.ts'
 import { checkEngine } from './options/engines.ts'
 import { checkLiveOptions } from './options/live.ts'
 import type { AdaptedModel } from './options/models.ts'
+import { expectNodeVersion } from './options/node-version.ts'
 import { customEnginePermits } from './options/queue.ts'
 import { type LlmOptions, resolveOptions } from './options.ts'
 import { MemoryStore } from './response-store/memory-store.ts'
@@ -64,8 +65,14 @@ import type { Database } from './storage/database.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from './storage/open.ts'
 import type { DatabaseLog } from './storage/sqlite.ts'
 
-/** Creates an `Llm`. The first call that needs a model starts its model process, which loads the model. */
+/**
+ * Creates an `Llm`. The first call that needs a model starts its model process, which loads the model.
+ *
+ * Rejects with an `LlmError` `unavailable` on Node.js before 20.19, and with a `TypeError` for a wrong option. A machine
+ * on which no model can run logs a warning that names the way out. Health checks fail there, and so do calls of models.
+ */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
+  expectNodeVersion()
   const given = resolveOptions(options)
   const resolved = { ...given, logger: given.logger && containLogger(given.logger) }
   const report = createErrorReporter(resolved.logger)
@@ -287,7 +294,7 @@ function createLocalEngine(
   { local, logger }: Resolved,
   { settingsOf, llmOf }: CallContext,
 ): LocalEngine {
-  return new LocalEngine(models, {
+  const localEngine = new LocalEngine(models, {
     ...local,
     settingsOf,
     warn: (message, model) => logger?.warn({ model }, message),
@@ -298,6 +305,8 @@ function createLocalEngine(
         () => ({ ...event, llm: llmOf() }) as never,
       ),
   })
+  if (localEngine.machineProblem !== undefined) logger?.warn({}, localEngine.machineProblem)
+  return localEngine
 }
 
 /** Opens keys, authentication, limits and the ledger. */

@@ -24,6 +24,7 @@ import { availableCores } from './ipc/available-cores.ts'
 import { readCardSelection } from './ipc/card-selection.ts'
 import { readLibraryVersion } from './ipc/library-version.ts'
 import type { CallResult, CallType } from './ipc/messages.ts'
+import { findEngineProblem } from './ipc/missing-engine.ts'
 import type { LoadConfig } from './ipc/process-config.ts'
 import { RuntimeDir } from './ipc/runtime-dir.ts'
 import type { LocalModelSettings } from './load-settings.ts'
@@ -84,6 +85,8 @@ interface RequestOutcome {
 
 export class LocalEngine implements Engine {
   readonly health: LocalHealth
+  /** Why no model can run on this machine, as far as that is known at start. Names the way out. */
+  readonly machineProblem: string | undefined
   readonly #models: ModelsOnDisk
   readonly #loaded: LoadedModels
   readonly #calls: LocalCalls
@@ -94,13 +97,14 @@ export class LocalEngine implements Engine {
     const { maxContextSize = Number.POSITIVE_INFINITY, debug = () => {} } = options
     const { onModelEvent = () => {} } = options
     this.#models = models
+    this.machineProblem = findEngineProblem(options.modelProcessPath)
     const settings = resolveSettings(models, options, maxContextSize, (event) => {
       this.health.onModelEvent(event)
       onModelEvent(event)
     })
     this.#loaded = new LoadedModels(settings, options.maxLoadedModels)
     this.#calls = new LocalCalls(models, this.#loaded, { ...options, maxContextSize })
-    this.health = new LocalHealth(this.#loaded, settings, () => this.#calls.isFull)
+    this.health = new LocalHealth(this.#loaded, settings, () => this.#calls.isFull, this.machineProblem)
     this.#generations = new LocalGenerations(this.#calls, this.#loaded.failures, this.#counted, debug)
   }
 

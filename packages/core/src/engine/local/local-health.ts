@@ -30,14 +30,24 @@ export class LocalHealth implements EngineHealth {
   readonly #loaded: LoadedModels
   readonly #settings: LocalModelSettings
   readonly #isFull: () => boolean
+  readonly #machineProblem: string | undefined
   /** When the process of a model has crashed, by the name of the model, on the clock of `performance.now()`. */
   readonly #crashes = new Map<string, number>()
 
-  /** @param isFull whether the engine admits no further call */
-  constructor(loaded: LoadedModels, settings: LocalModelSettings, isFull: () => boolean) {
+  /**
+   * @param isFull whether the engine admits no further call
+   * @param machineProblem why no model can run on this machine, if so
+   */
+  constructor(
+    loaded: LoadedModels,
+    settings: LocalModelSettings,
+    isFull: () => boolean,
+    machineProblem?: string,
+  ) {
     this.#loaded = loaded
     this.#settings = settings
     this.#isFull = isFull
+    this.#machineProblem = machineProblem
   }
 
   onModelEvent({ type, model }: ModelEvent): void {
@@ -47,6 +57,7 @@ export class LocalHealth implements EngineHealth {
   }
 
   async problem(): Promise<string | undefined> {
+    if (this.#machineProblem !== undefined) return this.#machineProblem
     try {
       const file = join(this.#settings.runtimeDir.ensure(), `health-${process.pid}`)
       writeFileSync(file, 'ok', { mode: 0o600 })

@@ -10,14 +10,21 @@ const libraryName = 'node-llama-cpp'
  * @param processFile entry file of model processes
  */
 export function readLibraryVersion(processFile: string): string {
+  const folder = findLibraryFolder(processFile)
+  return folder === undefined ? '' : String(readManifest(folder).version)
+}
+
+/**
+ * Returns the folder of node-llama-cpp, or `undefined` if it is not installed.
+ * @param processFile entry file of model processes
+ */
+export function findLibraryFolder(processFile: string): string | undefined {
   try {
     let folder = dirname(resolveFrom(resolve(processFile), libraryName))
-    for (; folder !== dirname(folder); folder = dirname(folder)) {
-      const { name, version } = readManifest(folder)
-      if (name === libraryName) return String(version)
-    }
+    for (; folder !== dirname(folder); folder = dirname(folder))
+      if (readManifest(folder).name === libraryName) return folder
   } catch {} // Not installed. The model process reports this.
-  return ''
+  return undefined
 }
 
 function readManifest(folder: string): { readonly name?: unknown; readonly version?: unknown } {

@@ -1,8 +1,8 @@
 /** Prints what this process finds on the machine: two lines of JSON, memory and engine. */
 import type { ReportedEngine, ReportedMemory } from '../ipc/machine-report.ts'
+import { describeMissingBuild } from '../ipc/missing-engine.ts'
 import { describeRamDisk } from './kv-cache/open-snapshots.ts'
 import { importLibrary, startLibrary } from './llama/library.ts'
-import { describeMissingBuild } from './llama/missing-engine.ts'
 import { readMachineMemory } from './resources/machine-memory.ts'
 
 export async function printReport(): Promise<void> {

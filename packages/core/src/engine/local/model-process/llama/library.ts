@@ -1,7 +1,7 @@
 /** The only file that loads node-llama-cpp. Other files import only its types. */
 import type { Llama, LlamaOptions } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
-import { missingLibraryMessage } from './missing-engine.ts'
+import { missingLibraryMessage } from '../../ipc/missing-engine.ts'
 
 export type LlamaLibrary = typeof import('node-llama-cpp')
 

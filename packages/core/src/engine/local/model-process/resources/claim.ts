@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
-import { withFileLock } from '../../../../util/file-lock.ts'
+import { withFileLock } from '../../../../util/files/file-lock.ts'
 import { isListening } from '../../ipc/framing.ts'
 import type { ProcessConfig, ProcessRecord } from '../../ipc/process-config.ts'
 import {
