@@ -57,7 +57,8 @@ export async function serve(options: ServeOptions): Promise<void> {
     throw error
   }
   const [address, metricsAddress] = servers.map((server) => server.address() as AddressInfo)
-  rereadAtHangup(llm, options, files)
+  // On Windows, this signal says that the console is closed.
+  if (process.platform !== 'win32') rereadAtHangup(llm, options, files)
 
   const url = urlOf(host, address?.port ?? port)
   print(`Listening on ${url}`)
@@ -146,6 +147,10 @@ async function warnWithoutModels(llm: Llm, folder: string | undefined): Promise<
     print(`Warning: no GGUF file found in ${folder}.`)
 }
 
+/** Windows sends no SIGTERM. It sends SIGBREAK for Ctrl-Break, and SIGHUP when the console is closed. */
+export const closingSignals = (platform = process.platform): readonly NodeJS.Signals[] =>
+  platform === 'win32' ? ['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'] : ['SIGINT', 'SIGTERM']
+
 function closeAtSignals(servers: readonly Server[], llm: Llm, drainMs: number): void {
   const stop = async (): Promise<void> => {
     for (const server of servers) server.close()
@@ -153,7 +158,7 @@ function closeAtSignals(servers: readonly Server[], llm: Llm, drainMs: number): 
     // A connection becomes idle when its last answer ends, and would stay open for a further request.
     for (const server of servers) server.closeAllConnections()
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  for (const signal of closingSignals())
     process.on(signal, () => {
       // A second signal ends the process at once.
       if (llm.isClosing) process.exit(128 + constants.signals[signal])

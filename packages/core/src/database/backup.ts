@@ -5,6 +5,7 @@ import { link, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { reasonOf } from '../storage/database.ts'
 import { type DatabaseLocation, isPostgres, openDatabase } from '../storage/open.ts'
+import { renameOver } from '../util/files/rename-over.ts'
 import { expectExisting } from './expect-existing.ts'
 
 /** Options of `backupDatabase()`. */
@@ -38,9 +39,10 @@ export async function backupDatabase(
   await (await open(partial, 'wx', 0o600)).close()
   try {
     await copy(location, partial)
-    await sync(partial)
-    await (overwrite ? rename(partial, file) : renameToNew(partial, file))
-    await sync(dirname(resolve(file))).catch(() => {}) // Not every platform can open a folder.
+    // Windows flushes only files that are open for writing.
+    await sync(partial, 'r+')
+    await (overwrite ? renameOver(partial, file) : renameToNew(partial, file))
+    await sync(dirname(resolve(file)), 'r').catch(() => {}) // Not every platform can open a folder.
   } finally {
     await rm(partial, { force: true })
   }
@@ -102,8 +104,8 @@ async function renameToNew(from: string, to: string): Promise<void> {
 const fileExists = (file: string): Error =>
   new Error(`${file} exists. Name another file, or allow it to be replaced: \`overwrite\`.`)
 
-async function sync(path: string): Promise<void> {
-  const handle = await open(path, 'r')
+async function sync(path: string, flags: 'r' | 'r+'): Promise<void> {
+  const handle = await open(path, flags)
   try {
     await handle.sync()
   } finally {

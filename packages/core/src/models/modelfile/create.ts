@@ -10,7 +10,7 @@ import {
   manifestMediaType,
   mediaTypeOf,
 } from '../ollama-store/manifest.ts'
-import { expectName, parseExactName, parseModelName } from '../ollama-store/name.ts'
+import { expectName, expectStorable, parseExactName, parseModelName } from '../ollama-store/name.ts'
 import { loadWeightsFromFiles, loadWeightsFromModel } from '../ollama-store/weights.ts'
 import { withoutDigest } from '../pinned-name.ts'
 import type { Progress, TransferOptions } from '../registry/progress.ts'
@@ -47,6 +47,7 @@ async function* createLayers(
 ): AsyncGenerator<Progress, void> {
   const { blobs, manifests } = dependencies
   const name = expectName(parseExactName(spec.name))
+  expectStorable(name)
   const weights = spec.from
     ? yield* loadWeightsFromModel(
         expectName(parseModelName(withoutDigest(spec.from))),

@@ -1,11 +1,12 @@
 /** Content-addressed files on disk, laid out like `blobs/` in Ollama's store. */
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises'
+import { type FileHandle, mkdir, readdir, readFile, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidRequest, LlmError } from '../../errors.ts'
 import { raceAbort } from '../../util/abort.ts'
-import { withFileLock } from '../../util/file-lock.ts'
+import { withFileLock } from '../../util/files/file-lock.ts'
+import { renameOver } from '../../util/files/rename-over.ts'
 import { blobName, type Digest, digestOf, digestOfHex, parseDigest } from './digest.ts'
 import { readOnlyError, statOf, syncFolder, toDiskError, withFile, writeAll } from './disk.ts'
 import { DiskSpace } from './disk-space.ts'
@@ -202,7 +203,7 @@ export class BlobStore implements Blobs {
 
   async #publish(path: string, digest: Digest): Promise<void> {
     const folder = await this.#ensureFolder()
-    await rename(path, join(folder, blobName(digest)))
+    await renameOver(path, join(folder, blobName(digest)))
     await syncFolder(folder)
   }
 

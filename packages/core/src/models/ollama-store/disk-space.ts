@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs'
 import { constants, open, readdir, statfs } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { LlmError } from '../../errors.ts'
-import { isFresh, withFileLock } from '../../util/file-lock.ts'
+import { isFresh, withFileLock } from '../../util/files/file-lock.ts'
 import { statOf } from './disk.ts'
 
 export class DiskSpace {

@@ -2,11 +2,12 @@
  * Manifests on disk, by name. Paths are the same as in Ollama: `manifests/<host>/<namespace>/<model>/<tag>`.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { LRUCache } from 'lru-cache'
 import { LlmError } from '../../errors.ts'
-import { withFileLock } from '../../util/file-lock.ts'
+import { withFileLock } from '../../util/files/file-lock.ts'
+import { renameOver } from '../../util/files/rename-over.ts'
 import type { BlobStore } from './blobs.ts'
 import { type Digest, digestOf } from './digest.ts'
 import { readOnlyError, statOf, syncFolder, toDiskError, withFile } from './disk.ts'
@@ -18,7 +19,7 @@ import {
   removeEmptyFolders,
   resolveSpelling,
 } from './manifest-paths.ts'
-import { displayName, type ModelName } from './name.ts'
+import { displayName, expectStorable, type ModelName } from './name.ts'
 import type { ManifestEntry, Manifests } from './store-contracts.ts'
 
 /** How long unreferenced blobs are kept. Clients upload blobs before the manifest that references them. */
@@ -82,6 +83,7 @@ export class ManifestStore implements Manifests {
   }
 
   async write(name: ModelName, bytes: Uint8Array): Promise<Manifest | undefined> {
+    expectStorable(name)
     const manifest = parseManifest(bytes)
     if (!manifest) throw new LlmError('upstream', `The manifest of "${displayName(name)}" is invalid.`)
     return this.#withStoreLock(async (folder, expectOwned) => {
@@ -277,7 +279,7 @@ async function replaceFile(
     await utimes(temporary, now, now)
     await mkdir(dirname(path), { recursive: true })
     await expectOwned()
-    await rename(temporary, path)
+    await renameOver(temporary, path)
     await syncFolder(dirname(path))
   } catch (error) {
     await rm(temporary, { force: true })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { displayName, nameKey, parseModelName } from './name.ts'
+import { displayName, expectStorable, type ModelName, nameKey, parseModelName } from './name.ts'
 
 const host = 'registry.ollama.ai'
 
@@ -80,4 +80,23 @@ test.each([':local', ':', '/', '://', ' '])('a megabyte of %j is rejected fast',
 
   expect(name).toBeUndefined()
   expect(performance.now() - startedAt).toBeLessThan(200)
+})
+
+test.each([
+  ['host:5000/ns/m', 'host:5000'],
+  ['CON', 'CON'],
+  ['ns/x:nul.1', 'nul.1'],
+  ['com1/x', 'com1'],
+  ['x:v1.', 'v1.'],
+])('Windows cannot store %j, because of %j', (text, part) => {
+  const name = parseModelName(text) as ModelName
+
+  expect(() => expectStorable(name, 'win32')).toThrow(`no folder there can be named "${part}"`)
+  expect(() => expectStorable(name, 'linux')).not.toThrow()
+  expect(() => expectStorable(name, 'darwin')).not.toThrow()
+})
+
+test('Windows can store other names', () => {
+  for (const text of ['tiny', 'console', 'hf.co/a/B-GGUF:Q4_K_M', 'com10x/nullable:v1.0'])
+    expect(() => expectStorable(parseModelName(text) as ModelName, 'win32')).not.toThrow()
 })

@@ -74,6 +74,25 @@ export function expectName(name: ModelName | undefined): ModelName {
   throw invalidRequest('invalid model name', { param: 'model' })
 }
 
+/**
+ * Throws `invalid_request` for a name that cannot be a path of this system: on Windows, a host with a port, since a colon
+ * names a stream of a file, and names of devices.
+ */
+export function expectStorable(name: ModelName, platform = process.platform): void {
+  if (platform !== 'win32') return
+  const wrong = [name.host, name.namespace, name.model, name.tag].find(
+    (part) => part.includes(':') || part.endsWith('.') || deviceName.test(part),
+  )
+  if (wrong !== undefined)
+    throw invalidRequest(
+      `model: Windows cannot store "${displayName(name)}", because no folder there can be named "${wrong}". Use another name, or a registry without a port.`,
+      { param: 'model' },
+    )
+}
+
+/** Names that Windows reserves, with any extension. */
+const deviceName = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i
+
 /** Returns a key for comparisons. Names that differ only in case have the same key. */
 export const nameKey = (name: ModelName): string => fullName(name).toLowerCase()
 

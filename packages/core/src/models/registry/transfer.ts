@@ -6,7 +6,13 @@ import type { LookupFunction } from 'node:net'
 import { LlmError, modelNotFound } from '../../errors.ts'
 import { type Digest, hexOf } from '../ollama-store/digest.ts'
 import { digestsOf, type Layer, type Manifest, parseManifest } from '../ollama-store/manifest.ts'
-import { displayName, expectName, type ModelName, parseModelName } from '../ollama-store/name.ts'
+import {
+  displayName,
+  expectName,
+  expectStorable,
+  type ModelName,
+  parseModelName,
+} from '../ollama-store/name.ts'
 import type { Blobs, Manifests } from '../ollama-store/store-contracts.ts'
 import { type CredentialSources, findCredentials } from './credentials.ts'
 import { Download } from './download.ts'
@@ -72,6 +78,7 @@ export class Transfers {
    */
   async *pull(name: string, { signal, insecure = false }: TransferOptions): AsyncGenerator<Progress> {
     const model = expectName(parseModelName(name))
+    expectStorable(model)
     const registry = this.#createRegistry(model, insecure)
     yield* endOnAbort(signal, this.#pull(model, registry, signal))
   }

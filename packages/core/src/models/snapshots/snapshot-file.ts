@@ -3,10 +3,11 @@
  * folder can be written, they are kept in memory.
  */
 import { randomUUID } from 'node:crypto'
-import { access, constants, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, constants, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { withFileLock } from '../../util/file-lock.ts'
+import { withFileLock } from '../../util/files/file-lock.ts'
+import { renameOver } from '../../util/files/rename-over.ts'
 import { statOf } from '../ollama-store/disk.ts'
 
 const fileName = 'modelmount-snapshots.json'
@@ -117,7 +118,7 @@ async function replaceFile(path: string, text: string, expectOwned: () => Promis
   try {
     await writeFile(temporary, text, { flag: 'wx' })
     await expectOwned()
-    await rename(temporary, path)
+    await renameOver(temporary, path)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error

@@ -1,7 +1,8 @@
 /** The file of recorded calls: its format, and how it is read and written. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
+import { renameOverSync } from '../../util/files/rename-over.ts'
 import { engineMethods } from './recorded-call.ts'
 
 const recordSchema = z.record(z.string(), z.unknown())
@@ -73,7 +74,7 @@ export function writeRecordingFile(path: string, file: RecordingFile): void {
   mkdirSync(dirname(path), { recursive: true })
   const temporary = `${path}.${process.pid}.tmp`
   writeFileSync(temporary, `${formatJson(file)}\n`)
-  renameSync(temporary, path)
+  renameOverSync(temporary, path)
 }
 
 function parseJson(text: string, path: string): unknown {

@@ -93,6 +93,16 @@ onUnix('the address of a process is short enough for a socket', () => {
   rmSync(longest, { recursive: true })
 })
 
+test('on Windows, a process has a named pipe of its folder, of any length and spelling', () => {
+  const pipeOf = (folder: string) => socketAddressOf(folder, 'f'.repeat(16), 'win32')
+  const pipe = pipeOf('C:\\Users\\Ada\\AppData\\Local\\Temp\\modelmount-Ada')
+
+  expect(pipe).toMatch(/^\\\\\.\\pipe\\modelmount-[0-9a-f]{16}-f{16}$/)
+  expect(pipeOf('c:/users/ada/AppData/Local/Temp/modelmount-ada')).toBe(pipe)
+  expect(pipeOf('C:\\other')).not.toBe(pipe)
+  expect(pipeOf(`C:\\${'x'.repeat(400)}`)).toHaveLength(pipe.length)
+})
+
 test('a record is read as written, until it is removed', () => {
   writeRecord(temporary, 'a', record)
   writeRecord(temporary, 'b', { ...record, state: 'busy' })

@@ -2,7 +2,7 @@
  * The runtime folder, in which the apps of one user find running model processes. It contains the socket
  * and the record of each process.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import {
   accessSync,
   constants,
@@ -12,12 +12,12 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
+import { join, win32 } from 'node:path'
+import { renameOverSync } from '../../../util/files/rename-over.ts'
 import { isListening } from './framing.ts'
 import { ProcessRecord } from './process-config.ts'
 
@@ -96,10 +96,18 @@ function isPrivate(path: string): boolean {
   return stats.isDirectory() && stats.uid === process.getuid?.() && (stats.mode & 0o077) === 0
 }
 
-export const socketAddressOf = (runtimeDir: string, name: string): string =>
-  process.platform === 'win32'
-    ? `\\\\.\\pipe\\modelmount-${getUserId()}-${name}`
+/**
+ * On Windows, a named pipe. Pipes are in no folder, so the name has a hash of the folder: two folders of one user have
+ * separate processes, and the name has the same length for each folder.
+ */
+export const socketAddressOf = (runtimeDir: string, name: string, platform = process.platform): string =>
+  platform === 'win32'
+    ? `\\\\.\\pipe\\modelmount-${pipeFolderOf(runtimeDir)}-${name}`
     : join(runtimeDir, `${name}.sock`)
+
+/** Windows ignores the case of paths, and takes both slashes. */
+const pipeFolderOf = (runtimeDir: string): string =>
+  createHash('sha256').update(win32.resolve(runtimeDir).toLowerCase()).digest('hex').slice(0, 16)
 
 export type NamedRecord = readonly [name: string, record: ProcessRecord]
 
@@ -119,7 +127,7 @@ export function writeRecord(runtimeDir: string, name: string, record: ProcessRec
   const temporaryPath = `${recordPathIn(runtimeDir, name)}-${randomBytes(4).toString('hex')}`
   try {
     writeFileSync(temporaryPath, JSON.stringify(record), { mode: 0o600 })
-    renameSync(temporaryPath, recordPathIn(runtimeDir, name))
+    renameOverSync(temporaryPath, recordPathIn(runtimeDir, name))
   } catch (error) {
     rmSync(temporaryPath, { force: true })
     throw error

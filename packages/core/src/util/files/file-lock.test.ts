@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -82,4 +82,19 @@ test('reports a lost lock and keeps the file of the new owner', async () => {
 
   expect(await lost).toBe(true)
   expect(await readdir(folder)).toEqual(['some.lock'])
+})
+
+test('on Windows, waits for a removed lock that another process has still open, but not for ever', async () => {
+  const refused = Object.assign(new Error('EPERM'), { code: 'EPERM' })
+  const refusing = (count: number, platform: NodeJS.Platform) => ({
+    platform,
+    open: (file: string, flags: 'wx') => (count-- > 0 ? Promise.reject(refused) : open(file, flags)),
+  })
+  const lock = (count: number, platform: NodeJS.Platform = 'win32') =>
+    withFileLock(path, signal, async () => 'locked', refusing(count, platform))
+
+  expect(await lock(3)).toBe('locked')
+  await expect(lock(Number.POSITIVE_INFINITY)).rejects.toBe(refused)
+  await expect(lock(1, 'linux')).rejects.toBe(refused)
+  expect(await readdir(folder)).toEqual([])
 })

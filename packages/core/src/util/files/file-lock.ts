@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
+import { isOpenElsewhere } from './rename-over.ts'
 
 /** If a lock has not been renewed for this long, its owner is dead or stopped. */
 const staleMs = 5_000
@@ -16,6 +17,17 @@ const pollMs = 25
  * replace it within this time.
  */
 const settleMs = 100
+/**
+ * How often a lock may be refused in a row on Windows, a second in all. A lock that was removed stays there until the
+ * last process has closed it. A folder that cannot be written has the same error.
+ */
+const maxRefusals = 40
+
+/** The platform, and how it opens files. */
+export interface LockSystem {
+  readonly platform: NodeJS.Platform
+  readonly open: (path: string, flags: 'wx') => Promise<FileHandle>
+}
 
 /**
  * Waits for the lock and runs `work`. Rejects with the signal's reason if the signal aborts before the lock
@@ -29,8 +41,9 @@ export async function withFileLock<T>(
   path: string,
   signal: AbortSignal,
   work: (lost: AbortSignal, expectOwned: () => Promise<void>) => Promise<T>,
+  system: LockSystem = { platform: process.platform, open },
 ): Promise<T> {
-  const file = await acquire(path, signal)
+  const file = await acquire(path, signal, system)
   const lost = new AbortController()
   const heartbeat = setInterval(() => renew(path, file).catch((reason) => lost.abort(reason)), heartbeatMs)
   heartbeat.unref()
@@ -44,20 +57,25 @@ export async function withFileLock<T>(
   }
 }
 
-async function acquire(path: string, signal: AbortSignal): Promise<FileHandle> {
-  for (;;) {
+async function acquire(path: string, signal: AbortSignal, system: LockSystem): Promise<FileHandle> {
+  for (let refusals = 0; ; ) {
     signal.throwIfAborted()
-    const file = await tryAcquire(path)
-    if (file) return file
+    try {
+      const file = await tryAcquire(path, system)
+      if (file) return file
+      refusals = 0
+    } catch (error) {
+      if (!isOpenElsewhere(error, system.platform) || ++refusals === maxRefusals) throw error
+    }
     await setTimeout(pollMs)
   }
 }
 
-async function tryAcquire(path: string): Promise<FileHandle | undefined> {
+async function tryAcquire(path: string, system: LockSystem): Promise<FileHandle | undefined> {
   try {
-    return await createLockFile(path)
+    return await createLockFile(path, system)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOverStaleLock(path)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return takeOverStaleLock(path, system)
     throw error
   }
 }
@@ -66,7 +84,7 @@ async function tryAcquire(path: string): Promise<FileHandle | undefined> {
  * Creates the lock file. Sets its modification time by the clock of this machine, because a network disk may
  * have another clock.
  */
-async function createLockFile(path: string): Promise<FileHandle> {
+async function createLockFile(path: string, { open }: LockSystem): Promise<FileHandle> {
   const file = await open(path, 'wx')
   await touch(file)
   return file
@@ -78,11 +96,11 @@ export const isFresh = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => D
 /**
  * When several processes find a stale lock, each replaces it. The last of these processes owns the new lock.
  */
-async function takeOverStaleLock(path: string): Promise<FileHandle | undefined> {
+async function takeOverStaleLock(path: string, system: LockSystem): Promise<FileHandle | undefined> {
   const found = await stat(path).catch(() => undefined)
   if (!found || isFresh(found)) return undefined
   const own = `${path}-${randomUUID()}`
-  const file = await createLockFile(own)
+  const file = await createLockFile(own, system)
   try {
     await rename(own, path)
     await setTimeout(settleMs)
