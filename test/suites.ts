@@ -47,6 +47,10 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'calls through a second app, over the APIs that fewer servers have',
   ],
+  'examples/{batch-classification,interceptors,koa,modelfile,nest,observability,use-chat}/server.test.js': [
+    '.ci/run',
+    'starts and ends of servers: those of express and fastify are enough for `npm test`',
+  ],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',
@@ -206,6 +210,7 @@ interface LongSuite {
     | 'tools'
     | 'mounts'
     | 'packaging'
+    | 'examples'
     | 'agents'
     | 'peers'
     | 'upstreams'
@@ -337,6 +342,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'packaging',
     tries: 'the packed packages on four versions of Node',
     sample: 'the oldest and the newest',
+  },
+  'test/examples/standalone.test.ts': {
+    part: 'examples',
+    tries: 'each example in an empty folder: npm install from the packed packages, and npm test',
   },
   'test/deploy/cluster.test.ts': {
     part: 'operations',

@@ -1,9 +1,7 @@
-/** An app that classifies its support tickets at night, and answers questions meanwhile. */
-import { fileURLToPath } from 'node:url'
-import { createLlm, LlmError } from '@modelmount/core'
-import { llmRouter } from '@modelmount/express'
-import express from 'express'
-import { Classification } from './classification.js'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
+import { mkdir } from 'node:fs/promises'
+import { createLlm } from '@modelmount/core'
+import { createApp } from './app.js'
 
 /** In your app, they are in a database. */
 const tickets = new Map(
@@ -14,47 +12,20 @@ const tickets = new Map(
   ].map((ticket) => [ticket.id, ticket]),
 )
 
-export async function createApp(llm, tickets) {
-  const classification = new Classification(llm, tickets)
-  await classification.resume()
-  const app = express()
+const { DATA = 'data', PORT = '3000' } = process.env
+await mkdir(DATA, { recursive: true })
+const llm = await createLlm({ database: `${DATA}/modelmount.db` })
+const { app, classification } = await createApp(llm, tickets)
+const server = app.listen(Number(PORT), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-  app.use('/llm', llmRouter(llm))
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
 
-  app.get('/tickets', (_req, res) => {
-    res.json([...tickets.values()])
-  })
-
-  // A cron job calls it at night. It returns at once, and the batch runs while the model has nothing else to do.
-  app.post('/jobs', async (_req, res) => {
-    const job = await classification.start()
-    if (job) res.status(202).json(job)
-    else res.status(204).end()
-  })
-
-  app.get('/jobs/:id', async (req, res) => {
-    try {
-      res.json(await classification.find(req.params.id))
-    } catch (error) {
-      if (!LlmError.is(error) || error.code !== 'not_found') throw error
-      res.status(404).json({ error: 'no such job' })
-    }
-  })
-
-  return { app, classification }
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const database = fileURLToPath(new URL('data/modelmount.db', import.meta.url))
-  const llm = await createLlm({ database })
-  const { app, classification } = await createApp(llm, tickets)
-  const server = app.listen(3000, '127.0.0.1')
-
-  const close = async () => {
-    server.close()
-    await classification.close()
-    await llm.close() // Gives back the requests that run. They run again after the next start.
-  }
-  process.once('SIGTERM', close)
-  process.once('SIGINT', close)
+async function close() {
+  server.close() // no new connections
+  await classification.close()
+  await llm.close({ drain: '10s' }) // Gives back the requests of batches. They run again after the next start.
+  server.closeIdleConnections() // those that had a response when the server closed
 }

@@ -1,31 +1,17 @@
-/** An app with its own routes and the chat API. One of its own routes asks the model. */
-import { fileURLToPath } from 'node:url'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
 import { createLlm } from '@modelmount/core'
-import { llmRouter } from '@modelmount/express'
-import express from 'express'
+import { createApp } from './app.js'
 
-const users = [
-  { id: 1, name: 'Ada' },
-  { id: 2, name: 'Grace' },
-]
+const llm = await createLlm()
+const server = createApp(llm).listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-export function createApp(llm) {
-  const app = express()
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
 
-  app.use('/llm', llmRouter(llm))
-
-  app.get('/api/users', (_req, res) => {
-    res.json(users)
-  })
-
-  app.get('/api/users/:id/story', async (req, res) => {
-    const user = users.find(({ id }) => id === Number(req.params.id))
-    if (!user) return res.status(404).json({ error: 'no such user' })
-    const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
-    res.json({ user: user.name, story: text })
-  })
-
-  return app
+async function close() {
+  server.close() // no new connections
+  await llm.close({ drain: '10s' })
+  server.closeIdleConnections() // those that had a response when the server closed
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) createApp(await createLlm()).listen(3000, '127.0.0.1')

@@ -1,34 +1,10 @@
-/** An app with its own routes and the chat API under a prefix. One of its own routes asks the model. */
-import { fileURLToPath } from 'node:url'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
 import { createLlm } from '@modelmount/core'
-import { llmPlugin } from '@modelmount/fastify'
-import fastify from 'fastify'
+import { createApp } from './app.js'
 
-const users = [
-  { id: 1, name: 'Ada' },
-  { id: 2, name: 'Grace' },
-]
+const app = createApp(await createLlm())
+const url = await app.listen({ port: Number(process.env.PORT ?? 3000), host: '127.0.0.1' })
+console.log(`Listening on ${url}`)
 
-export function createApp(llm, options = {}) {
-  const app = fastify(options)
-
-  app.register(llmPlugin, { llm, prefix: '/llm' })
-
-  app.get('/api/users', async () => users)
-
-  app.get('/api/users/:id/story', async (request, reply) => {
-    const user = users.find(({ id }) => id === Number(request.params.id))
-    if (!user) return reply.code(404).send({ error: 'no such user' })
-    const { text } = await llm.chat(`Tell me a short story about ${user.name}.`, { model: 'tiny' })
-    return { user: user.name, story: text }
-  })
-
-  return app
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const llm = await createLlm()
-  const app = createApp(llm, { logger: true })
-  app.addHook('onClose', () => llm.close())
-  await app.listen({ port: 3000, host: '127.0.0.1' })
-}
+process.once('SIGTERM', () => app.close())
+process.once('SIGINT', () => app.close())

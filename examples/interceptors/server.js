@@ -1,30 +1,20 @@
-/** An app with interceptors: it records all calls, redacts answers, and answers from its own documents. */
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
 import { appendFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
 import { createLlm } from '@modelmount/core'
-import { llmRouter } from '@modelmount/express'
-import express from 'express'
-import { createAudit } from './audit.js'
-import { redaction } from './redaction.js'
-import { createRetrieval } from './retrieval.js'
+import { createApp, createInterceptors } from './app.js'
 
-/** In your app, a search index or a database with vectors finds them. */
-const documents = ['The shop is open from 9 to 17.', 'A parcel to Norway takes five days.']
+const file = new URL('audit.jsonl', import.meta.url)
+const writeRow = (row) => appendFile(file, `${JSON.stringify(row)}\n`)
+const llm = await createLlm({ interceptors: createInterceptors(writeRow) })
+const server = createApp(llm).listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-const search = async (question) =>
-  documents.filter((document) => wordsOf(document).some((word) => wordsOf(question).includes(word)))
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
 
-/** Words with more than four letters. */
-const wordsOf = (text) => text.toLowerCase().match(/\p{L}{5,}/gu) ?? []
-
-/** @param writeRow stores a row of the audit log */
-export const createInterceptors = (writeRow) => [createAudit(writeRow), redaction, createRetrieval(search)]
-
-export const createApp = (llm) => express().use('/llm', llmRouter(llm))
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const file = fileURLToPath(new URL('audit.jsonl', import.meta.url))
-  const writeRow = (row) => appendFile(file, `${JSON.stringify(row)}\n`)
-  const llm = await createLlm({ interceptors: createInterceptors(writeRow) })
-  createApp(llm).listen(3000, '127.0.0.1')
+async function close() {
+  server.close() // no new connections
+  await llm.close({ drain: '10s' })
+  server.closeIdleConnections() // those that had a response when the server closed
 }

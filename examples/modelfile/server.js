@@ -1,40 +1,18 @@
-/**
- * An app that creates a model from a Modelfile when it starts. The app asks the model in process, and clients
- * of Ollama can ask it over HTTP.
- */
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
 import { createLlm } from '@modelmount/core'
-import { parseModelfile } from '@modelmount/core/models'
-import { llmRouter } from '@modelmount/express'
-import express from 'express'
+import { createApp } from './app.js'
 
-export async function createApp(llm) {
-  await createModel(llm, 'bob', new URL('Modelfile', import.meta.url))
-  const app = express()
+const llm = await createLlm()
+const app = await createApp(llm)
+const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-  app.use(llmRouter(llm, { dialects: ['ollama'] }))
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
 
-  app.get('/greeting', async (_req, res) => {
-    const { text } = await llm.chat('Who are you?', { model: 'bob' })
-    res.json({ greeting: text })
-  })
-
-  return app
-}
-
-/**
- * Creates the model again at each start. This costs little, because the model shares the files of its base
- * model.
- */
-async function createModel(llm, name, file) {
-  const { from, ...defaults } = parseModelfile(await readFile(file))
-  const { signal } = new AbortController()
-  for await (const { status } of llm.models.create({ name, from: from[0], ...defaults }, { signal }))
-    if (status === 'success') return
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const app = await createApp(await createLlm())
-  app.listen(3000, '127.0.0.1')
+async function close() {
+  server.close() // no new connections
+  await llm.close({ drain: '10s' })
+  server.closeIdleConnections() // those that had a response when the server closed
 }

@@ -29,10 +29,13 @@ const servers = [
   ),
 ]
 
-process.once('SIGTERM', async () => {
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
+
+async function close() {
   // `/readyz` answers 503 from now on, so that a balancer sends the next calls elsewhere.
   await llm.close({ admitFor: '5s', drain: '30s' })
   for (const server of servers) server.close()
   await tracing.shutdown()
   logger.info('closed')
-})
+}

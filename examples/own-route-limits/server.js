@@ -1,42 +1,16 @@
-/**
- * An app without a model that limits its own routes: by address, by user, by the size of a request, and by
- * its actual cost.
- */
-import { fileURLToPath } from 'node:url'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running responses have ended. */
 import { createRateLimiter } from '@modelmount/core/limits'
-import { rateLimit } from '@modelmount/express'
-import express from 'express'
+import { createApp } from './app.js'
 
-export function createApp(limiter) {
-  const app = express()
+// Counts in memory. With `database: 'limits.db'` or `'postgres://…'`, several processes share the limits.
+const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 } })
+const server = createApp(limiter).listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-  // Each client address gets 30 requests per minute.
-  app.get('/time', rateLimit(limiter), (_req, res) => {
-    res.json({ time: new Date().toISOString() })
-  })
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
 
-  // A route with its own limits counts separately. A request without a user counts by client address. Each
-  // user gets 10 requests and 1,000 words per minute, and 2 requests at a time. A request reserves the words
-  // of its body, and settles the words of its summary.
-  const perUser = rateLimit(limiter, {
-    keyGenerator: (req) => req.get('x-user') && `user:${req.get('x-user')}`,
-    name: 'summaries',
-    limits: { requestsPerMinute: 10, tokensPerMinute: 1_000, concurrent: 2 },
-    tokens: (req) => words(req.body).length,
-  })
-  app.post('/summaries', express.text(), perUser, async (req, res) => {
-    const summary = words(req.body).slice(0, 5)
-    await res.locals.reservation.settle({ requests: 1, tokens: summary.length })
-    res.json({ summary: summary.join(' ') })
-  })
-
-  return app
-}
-
-const words = (text) => String(text).split(/\s+/)
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // Counts in memory. With `database: 'limits.db'` or `'postgres://…'`, several processes share the limits.
-  const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 } })
-  createApp(limiter).listen(3000, '127.0.0.1')
+function close() {
+  server.close(() => limiter.close())
 }

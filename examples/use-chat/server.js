@@ -1,43 +1,17 @@
-/** A chat page. The model runs in the process of the app, and the page uses the hook `useChat` of the AI SDK. */
-import { fileURLToPath } from 'node:url'
-import { createModelmount } from '@modelmount/ai-sdk'
+/** Starts the app. SIGTERM and Ctrl-C end it as soon as its running answers have ended. */
 import { createLlm } from '@modelmount/core'
-import { convertToModelMessages, safeValidateUIMessages, stepCountIs, streamText, tool } from 'ai'
-import express from 'express'
-import { z } from 'zod'
+import { createApp } from './app.js'
 
-const temperatures = { Paris: 18, Rome: 26, Oslo: 7 }
+const llm = await createLlm()
+const server = createApp(llm).listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () =>
+  console.log(`Listening on http://127.0.0.1:${server.address().port}`),
+)
 
-const tools = {
-  get_weather: tool({
-    description: 'Get the current weather for a city',
-    inputSchema: z.object({ city: z.string().max(40).describe('The city') }),
-    execute: async ({ city }) => ({ city, temperature: temperatures[city] ?? 'unknown' }),
-  }),
+process.once('SIGTERM', close)
+process.once('SIGINT', close)
+
+async function close() {
+  server.close() // no new connections
+  await llm.close({ drain: '10s' })
+  server.closeIdleConnections() // those that had a response when the server closed
 }
-
-export function createApp(llm) {
-  const app = express()
-
-  app.post('/api/chat', express.json({ limit: '1mb' }), async (req, res) => {
-    const validated = await safeValidateUIMessages({ messages: req.body?.messages, tools })
-    if (!validated.success) return res.status(400).json({ error: validated.error.message })
-    // In your app, `id` is the user of the request.
-    const modelmount = createModelmount(llm, { caller: { id: 'visitor' } })
-    const left = new AbortController()
-    res.on('close', () => left.abort())
-    const result = streamText({
-      model: modelmount('tiny'),
-      messages: await convertToModelMessages(validated.data),
-      tools,
-      stopWhen: stepCountIs(3),
-      abortSignal: left.signal,
-    })
-    result.pipeUIMessageStreamToResponse(res)
-  })
-
-  app.use(express.static(fileURLToPath(new URL('public', import.meta.url))))
-  return app
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) createApp(await createLlm()).listen(3000, '127.0.0.1')

@@ -16,6 +16,7 @@ const parts = [
     'tools',
     'mounts',
     'packaging',
+    'examples',
     'agents',
     'peers',
     'upstreams',

@@ -61,7 +61,7 @@ beforeAll(async () => {
     ...nodes.map(async (line) => binaries.set(line, await nodeOf(line, folder))),
   ])
   project = projects.get(expresses.at(-1) as string) as string
-  await cp(join(root, 'examples/express/server.js'), join(project, 'server.js'))
+  await cp(join(root, 'examples/express/app.js'), join(project, 'app.js'))
 }, 180_000)
 
 afterAll(() => rm(folder, { recursive: true, force: true }), 60_000)
@@ -118,7 +118,7 @@ describe.each(nodes)('packed packages on Node %s', (line) => {
   )
 
   test('the example for Express serves its own routes and the chat', async () => {
-    const { stdout } = await node('example.mjs ./server.js')
+    const { stdout } = await node('example.mjs ./app.js')
 
     expect(JSON.parse(stdout)).toEqual({
       node: conversation.node,

@@ -3,7 +3,8 @@ import { Module } from '@nestjs/common'
 import { UsersController } from './users.controller.ts'
 
 @Module({
-  imports: [LlmModule.forRoot({ path: 'llm' })],
+  // `drain` lets running answers end when the app is closed.
+  imports: [LlmModule.forRoot({ path: 'llm', shutdown: { drain: '10s' } })],
   controllers: [UsersController],
 })
 export class AppModule {}

@@ -1,4 +1,4 @@
-// Usage: node example.mjs ./server.js. The test copies the server of examples/express beside this file.
+// Usage: node example.mjs ./app.js. The test copies the app of examples/express beside this file.
 import { createServer } from 'node:http'
 import { createLlm } from '@modelmount/core'
 

@@ -1,41 +1,37 @@
-import { fileURLToPath } from 'node:url'
+/** Tests the route with the object behind `useChat`: with the built-in model, and with a script instead of a model. */
+import { once } from 'node:events'
 import { Chat } from '@ai-sdk/react'
-import { createLlm, type Llm } from '@modelmount/core'
-import type { Engine, GenerateRequest } from '@modelmount/core/engine'
-import { type ScriptedAnswer, scriptedEngine } from '@modelmount/core/testing'
-import { DefaultChatTransport, type UIMessage } from 'ai'
+import { createLlm } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
+import { DefaultChatTransport } from 'ai'
 import { rolldown } from 'rolldown'
 import request from 'supertest'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { emptyFolder } from '../../test/support/empty-folder.ts'
-import { listen } from '../../test/support/listen.ts'
-// @ts-expect-error The example is plain JavaScript, without types.
+import { createApp } from './app.js'
 import config from './rolldown.config.js'
-// @ts-expect-error The example is plain JavaScript, without types.
-import { createApp } from './server.js'
-
-const models = emptyFolder()
 
 /** The object behind the hook `useChat`, which needs no browser. */
-async function openChat(llm: Llm): Promise<Chat<UIMessage>> {
-  const { url, close } = await listen(createApp(llm))
-  onTestFinished(close)
+async function openChat(llm) {
+  const server = createApp(llm).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${server.address().port}`
   return new Chat({ transport: new DefaultChatTransport({ api: `${url}/api/chat` }) })
 }
 
-const callWeather: ScriptedAnswer = [{ call: 'get_weather', arguments: { city: 'Paris' } }]
-const answerWeather = ({ input }: GenerateRequest): ScriptedAnswer =>
+const callWeather = [{ call: 'get_weather', arguments: { city: 'Paris' } }]
+const answerWeather = ({ input }) =>
   input.kind === 'chat' && input.messages.at(-1)?.role === 'tool' ? 'It is 18 degrees.' : callWeather
 
-describe.each<[what: string, createEngine: () => Engine | undefined]>([
+describe.each([
   ['the built-in model', () => undefined],
   ['a script', () => scriptedEngine(answerWeather)],
 ])('with %s', (_what, createEngine) => {
-  let llm: Llm
+  let llm
 
   beforeAll(async () => {
     const engine = createEngine()
-    llm = await createLlm({ models, ...(engine && { engine }) })
+    llm = await createLlm(engine && { engine })
   })
 
   afterAll(() => llm.close())
@@ -74,7 +70,7 @@ describe.each<[what: string, createEngine: () => Engine | undefined]>([
 describe('the route', () => {
   test('ends the answer in the engine when the user stops it', async () => {
     const engine = scriptedEngine('word '.repeat(1_000), { delayMs: 2 })
-    const chat = await openChat(await createLlm({ models, engine }))
+    const chat = await openChat(await createLlm({ engine }))
     const sent = chat.sendMessage({ text: 'Hi' })
     await expect.poll(() => engine.running).toBe(1)
 
@@ -85,7 +81,7 @@ describe('the route', () => {
   })
 
   test('rejects a body without messages', async () => {
-    const app = createApp(await createLlm({ models, engine: scriptedEngine('Hi.') }))
+    const app = createApp(await createLlm({ engine: scriptedEngine('Hi.') }))
 
     const { status, body } = await request(app).post('/api/chat').send({ prompt: 'Hi' })
 
@@ -95,10 +91,10 @@ describe('the route', () => {
 })
 
 test('the page is served, and its script can be bundled', async () => {
-  const app = createApp(await createLlm({ models, engine: scriptedEngine('Hi.') }))
+  const app = createApp(await createLlm({ engine: scriptedEngine('Hi.') }))
   const { text } = await request(app).get('/').expect(200)
   const { output, ...input } = config
-  const bundle = await rolldown({ ...input, cwd: fileURLToPath(new URL('.', import.meta.url)) })
+  const bundle = await rolldown({ ...input, cwd: import.meta.dirname })
 
   const { output: files } = await bundle.generate({ minify: output.minify })
 

@@ -1,66 +1,49 @@
-import { readFileSync } from 'node:fs'
-import { createLlm, LlmError, type LlmOptions } from '@modelmount/core'
-import type { GenerateRequest } from '@modelmount/core/engine'
+/** Tests the interceptors in the APIs of OpenAI, Anthropic and Ollama, with a script and with the built-in model. */
+import { once } from 'node:events'
+import { createLlm, LlmError } from '@modelmount/core'
 import { readEvents, scriptedEngine } from '@modelmount/core/testing'
-import type { Express } from 'express'
 import request from 'supertest'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { emptyFolder } from '../../test/support/empty-folder.ts'
-// @ts-expect-error The example is plain JavaScript, without types.
-import { createApp, createInterceptors } from './server.js'
+import { createApp, createInterceptors } from './app.js'
 
-type Row = Readonly<Record<string, unknown>>
-
-const models = emptyFolder()
-
-async function start(options: LlmOptions): Promise<{ app: Express; rows: readonly Row[] }> {
-  const rows: Row[] = []
-  const interceptors = createInterceptors(async (row: Row) => void rows.push(row))
-  const llm = await createLlm({ models, interceptors, ...options })
+async function start(options) {
+  const rows = []
+  const interceptors = createInterceptors(async (row) => void rows.push(row))
+  const llm = await createLlm({ interceptors, ...options })
   onTestFinished(() => llm.close())
   return { app: createApp(llm), rows }
 }
 
-interface Api {
-  readonly path: string
-  readonly body: object
-  /** The text of a whole answer. */
-  readonly textOf: (body: never) => string
-  /** The text of a piece of a stream. */
-  readonly pieceOf: (data: never) => string | undefined
-}
-
 const messages = [{ role: 'user', content: 'Who are you?' }]
 
-const apis: Readonly<Record<string, Api>> = {
+const apis = {
   openai: {
     path: '/llm/v1/chat/completions',
     body: { model: 'tiny', messages },
-    textOf: ({ choices }: { choices: { message: { content: string } }[] }) =>
-      choices[0]?.message.content ?? '',
-    pieceOf: ({ choices }: { choices: { delta: { content?: string } }[] }) => choices[0]?.delta.content,
+    textOf: ({ choices }) => choices[0]?.message.content ?? '',
+    pieceOf: ({ choices }) => choices[0]?.delta.content,
   },
   anthropic: {
     path: '/llm/v1/messages',
     body: { model: 'tiny', messages, max_tokens: 99 },
-    textOf: ({ content }: { content: { text: string }[] }) => content[0]?.text ?? '',
-    pieceOf: ({ delta }: { delta?: { text?: string } }) => delta?.text,
+    textOf: ({ content }) => content[0]?.text ?? '',
+    pieceOf: ({ delta }) => delta?.text,
   },
   ollama: {
     path: '/llm/api/chat',
     body: { model: 'tiny', messages },
-    textOf: ({ message }: { message: { content: string } }) => message.content,
-    pieceOf: ({ message }: { message: { content: string } }) => message.content,
+    textOf: ({ message }) => message.content,
+    pieceOf: ({ message }) => message.content,
   },
 }
 
-const parseStream = async (text: string): Promise<readonly unknown[]> => {
+const parseStream = async (text) => {
   if (text.startsWith('{'))
     return text
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line))
-  const events: unknown[] = []
+  const events = []
   for await (const { data } of readEvents(text)) if (data !== '[DONE]') events.push(JSON.parse(data))
   return events
 }
@@ -76,7 +59,7 @@ describe.each(Object.entries(apis))('through the API of %s', (api, { path, body,
       .send({ ...body, stream: false })
       .expect(200)
 
-    expect(textOf(response.body as never)).toBe('I am [e-mail], and [e-mail]')
+    expect(textOf(response.body)).toBe('I am [e-mail], and [e-mail]')
     expect(rows).toEqual([
       {
         id: expect.any(String),
@@ -104,7 +87,7 @@ describe.each(Object.entries(apis))('through the API of %s', (api, { path, body,
       .buffer(true)
       .expect(200)
 
-    const texts = (await parseStream(response.text)).map((data) => pieceOf(data as never)).filter(Boolean)
+    const texts = (await parseStream(response.text)).map((data) => pieceOf(data)).filter(Boolean)
     expect(texts).toEqual(['I am ', '[e-mail], and ', '[e-mail]'])
   })
 
@@ -145,7 +128,7 @@ describe.each(Object.values(apis))('$path', ({ path, body }) => {
   })
 
   test('responds with 500 if an interceptor fails, and logs why, once', async () => {
-    const logged: object[] = []
+    const logged = []
     const { app } = await start({
       engine: scriptedEngine('Hello.'),
       interceptors: [{ name: 'search', before: () => Promise.reject(new Error('The index is gone.')) }],
@@ -158,7 +141,7 @@ describe.each(Object.values(apis))('$path', ({ path, body }) => {
       .expect(500)
 
     expect(text).not.toContain('index')
-    expect(logged.map((details) => String((details as { err: Error }).err.cause))).toEqual([
+    expect(logged.map((details) => String(details.err.cause))).toEqual([
       'Error: `interceptors[0].before` ("search") failed: The index is gone.',
     ])
   })
@@ -180,7 +163,7 @@ test('addresses in the arguments of a tool are replaced, and the arguments stay 
 })
 
 test('a run of letters that is longer than an address is not withheld', async () => {
-  const { app } = await start({ engine: scriptedEngine(Array<string>(40).fill('abcdefgh')) })
+  const { app } = await start({ engine: scriptedEngine(Array(40).fill('abcdefgh')) })
 
   const response = await request(app)
     .post('/llm/api/chat')
@@ -188,12 +171,12 @@ test('a run of letters that is longer than an address is not withheld', async ()
     .buffer(true)
     .expect(200)
 
-  const texts = (await parseStream(response.text)).map((data) => apis.ollama?.pieceOf(data as never))
+  const texts = (await parseStream(response.text)).map((data) => apis.ollama?.pieceOf(data))
   expect(texts.map((text) => text?.length)).toEqual([256, 64, 0])
 })
 
 describe('documents that belong to the question', () => {
-  const systemOf = ({ input }: GenerateRequest) =>
+  const systemOf = ({ input }) =>
     input.kind === 'chat' &&
     input.messages.filter(({ role }) => role === 'system').map(({ content }) => content)
   const added = 'Answer with the help of these documents:\n\nA parcel to Norway takes five days.'
@@ -202,7 +185,7 @@ describe('documents that belong to the question', () => {
     const engine = scriptedEngine('Five days.')
     const { app } = await start({ engine })
     const question = { role: 'user', content: 'How long does a parcel take?' }
-    const send = (messages: readonly object[]) =>
+    const send = (messages) =>
       request(app).post('/llm/v1/chat/completions').send({ model: 'tiny', messages }).expect(200)
 
     const { body } = await send([question])
@@ -260,9 +243,23 @@ test('the built-in model answers, and an address that a schema forces it to writ
   expect(forced.body.usage.completion_tokens).toBeGreaterThan(5)
 })
 
-test('the page of the documentation shows these files', () => {
-  const page = readFileSync(new URL('../../docs/guides/interceptors.md', import.meta.url), 'utf8')
+test('the model stops when a client disconnects, and the row says so', async () => {
+  const engine = scriptedEngine('word '.repeat(10_000), { delayMs: 2 })
+  const { app, rows } = await start({ engine })
+  const server = app.listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  const client = new AbortController()
+  const answer = fetch(`http://127.0.0.1:${server.address().port}/llm/api/chat`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'tiny', stream: false, messages }),
+    signal: client.signal,
+  })
+  await expect.poll(() => engine.running).toBe(1)
 
-  for (const file of ['redaction.js', 'retrieval.js', 'audit.js'])
-    expect(page).toContain(`\`\`\`js\n${readFileSync(new URL(file, import.meta.url), 'utf8')}\`\`\`\n`)
+  client.abort()
+
+  await expect(answer).rejects.toThrow('aborted')
+  await expect.poll(() => rows.map(({ status }) => status)).toEqual(['aborted'])
+  expect(engine.running).toBe(0)
 })

@@ -1,38 +1,31 @@
+/** Tests the jobs with the built-in model, and with a script instead of a model. */
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm, type Llm, type LlmOptions } from '@modelmount/core'
-import type { Engine } from '@modelmount/core/engine'
+import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
-import type { Express } from 'express'
 import request from 'supertest'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { emptyFolder } from '../../test/support/empty-folder.ts'
-// @ts-expect-error The example is plain JavaScript, without types.
-import { createApp } from './server.js'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { createApp } from './app.js'
 
-interface Ticket {
-  readonly id: string
-  readonly text: string
-  category?: string
-}
+const folder = mkdtempSync(join(tmpdir(), 'batches-'))
+let databases = 0
+
+afterAll(() => rmSync(folder, { recursive: true }))
 
 const categories = ['billing', 'bug', 'question']
 
-describe.each<[what: string, createEngine: () => Engine | undefined]>([
+describe.each([
   ['the built-in model', () => undefined],
   ['a script', () => scriptedEngine('{"category":"bug"}')],
 ])('with %s', (_what, createEngine) => {
-  const folder = emptyFolder()
-  let databases = 0
-
-  async function start(
-    tickets: ReadonlyMap<string, Ticket>,
-    options: LlmOptions = {},
-  ): Promise<{ app: Express; llm: Llm; close: () => Promise<void> }> {
+  async function start(tickets, options = {}) {
     const engine = createEngine()
     const database = join(folder, `${databases++}.db`)
-    const llm = await createLlm({ models: folder, database, ...(engine && { engine }), ...options })
+    const llm = await createLlm({ database, ...(engine && { engine }), ...options })
     const { app, classification } = await createApp(llm, tickets)
-    const close = async (): Promise<void> => {
+    const close = async () => {
       await classification.close()
       await llm.close()
     }
@@ -66,7 +59,7 @@ describe.each<[what: string, createEngine: () => Engine | undefined]>([
 
   test('a job that was interrupted by a restart continues', async () => {
     const tickets = createTickets(3)
-    const database = join(folder, 'restart.db')
+    const database = join(folder, `${databases++}.db`)
     const first = await start(tickets, { database, batches: { run: false } })
     const { body: job } = await request(first.app).post('/jobs').expect(202)
     await first.close()
@@ -88,12 +81,10 @@ describe.each<[what: string, createEngine: () => Engine | undefined]>([
 })
 
 test('a ticket whose answer is cut off keeps no category', async () => {
-  const folder = emptyFolder()
   const tickets = createTickets(1)
   const llm = await createLlm({
     engine: scriptedEngine(`{"category":"${'bug '.repeat(60)}`),
-    models: folder,
-    database: join(folder, 'modelmount.db'),
+    database: join(folder, `${databases++}.db`),
   })
   const { app, classification } = await createApp(llm, tickets)
   onTestFinished(async () => {
@@ -110,7 +101,7 @@ test('a ticket whose answer is cut off keeps no category', async () => {
   expect([...tickets.values()].some(hasCategory)).toBe(false)
 })
 
-const createTickets = (count: number): Map<string, Ticket> =>
+const createTickets = (count) =>
   new Map(
     Array.from({ length: count }, (_, index) => `ticket-${index}`).map((id) => [
       id,
@@ -118,4 +109,29 @@ const createTickets = (count: number): Map<string, Ticket> =>
     ]),
   )
 
-const hasCategory = ({ category }: Ticket): boolean => category !== undefined && categories.includes(category)
+const hasCategory = ({ category }) => category !== undefined && categories.includes(category)
+
+test('the model stops when a client disconnects', async () => {
+  const engine = scriptedEngine('word '.repeat(10_000), { delayMs: 2 })
+  const llm = await createLlm({ engine, database: join(folder, `${databases++}.db`) })
+  const { app, classification } = await createApp(llm, createTickets(0))
+  const server = app.listen(0, '127.0.0.1')
+  onTestFinished(async () => {
+    server.close()
+    await classification.close()
+    await llm.close()
+  })
+  await once(server, 'listening')
+  const client = new AbortController()
+  const answer = fetch(`http://127.0.0.1:${server.address().port}/llm/v1/messages`, {
+    method: 'POST',
+    body: JSON.stringify({ model: 'tiny', max_tokens: 1_000, messages: [{ role: 'user', content: 'Hi' }] }),
+    signal: client.signal,
+  })
+  await expect.poll(() => engine.running).toBe(1)
+
+  client.abort()
+
+  await expect(answer).rejects.toThrow('aborted')
+  await expect.poll(() => engine.running).toBe(0)
+})

@@ -1,46 +1,30 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+/** Starts the server as `npm start` does, reads what it reports, and ends it with SIGTERM. */
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { emptyFolder } from '../../test/support/empty-folder.ts'
 
-const folder = emptyFolder()
-const output: string[] = []
-let app: ChildProcess
-let url: string
-let metricsUrl: string
-
-interface LogLine {
-  readonly msg: string
-  readonly port?: number
-  readonly model?: string
-}
+const output = []
+let app
+let url
+let metricsUrl
 
 /** Lines of the logger. The exporter prints spans in between. */
-const logLines = (): readonly LogLine[] =>
-  output.filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line))
+const logLines = () => output.filter((line) => line.startsWith('{"level"')).map((line) => JSON.parse(line))
 
-const portOf = (message: string): Promise<number> =>
+const portOf = (message) =>
   vi.waitFor(
     () => logLines().find(({ msg }) => msg === message)?.port ?? Promise.reject(new Error(message)),
-    {
-      timeout: 20_000,
-    },
+    { timeout: 20_000 },
   )
 
 beforeAll(async () => {
   app = spawn(process.execPath, ['server.js'], {
-    cwd: fileURLToPath(new URL('.', import.meta.url)),
-    env: {
-      ...process.env,
-      ...{ PORT: '0', METRICS_PORT: '0', OTEL_TRACES_EXPORTER: 'console' },
-      OLLAMA_MODELS: join(folder, 'models'),
-    },
+    cwd: import.meta.dirname,
+    env: { ...process.env, PORT: '0', METRICS_PORT: '0', OTEL_TRACES_EXPORTER: 'console' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  createInterface({ input: app.stdout as NodeJS.ReadableStream }).on('line', (line) => output.push(line))
+  createInterface({ input: app.stdout }).on('line', (line) => output.push(line))
   url = `http://127.0.0.1:${await portOf('app listens')}`
   metricsUrl = `http://127.0.0.1:${await portOf('metrics listen')}/metrics`
 }, 30_000)

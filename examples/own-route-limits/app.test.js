@@ -1,19 +1,18 @@
+/** Tests the limits with a clock that the tests set. */
 import { createRateLimiter } from '@modelmount/core/limits'
-import type { Express } from 'express'
 import request from 'supertest'
 import { beforeEach, expect, test } from 'vitest'
-// @ts-expect-error The example is plain JavaScript, without types.
-import { createApp } from './server.js'
+import { createApp } from './app.js'
 
 const clock = { now: 0 }
-let app: Express
+let app
 
 beforeEach(async () => {
   const limiter = await createRateLimiter({ limits: { requestsPerMinute: 30 }, now: () => clock.now })
   app = createApp(limiter)
 })
 
-const summarise = (user: string, words: number) =>
+const summarise = (user, words) =>
   request(app).post('/summaries').set('x-user', user).type('text/plain').send('word '.repeat(words).trim())
 
 test('an address gets 30 requests, and one more after `retry-after`', async () => {
