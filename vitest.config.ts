@@ -79,7 +79,11 @@ export default defineConfig({
               isIsolated: false,
             }),
             project('test', {
-              include: ['packages/*/{src,web}/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.{js,ts}'],
+              include: [
+                'packages/*/{src,web}/**/*.test.ts',
+                'test/**/*.test.ts',
+                'examples/**/*.test.{js,ts}',
+              ],
               exclude: [...ciSuites, ...longOnly, ...aloneSuites, ...unitSuites],
             }),
             project('test-alone', {

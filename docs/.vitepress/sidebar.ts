@@ -68,8 +68,8 @@ export const sidebar = (): DefaultTheme.SidebarItem[] => [
   {
     text: 'Examples',
     collapsed: true,
-    items: readdirSync(`${root}examples`)
-      .map((name) => `examples/${name}/README`)
+    items: ['README', ...readdirSync(`${root}examples`).map((name) => `${name}/README`)]
+      .map((page) => `examples/${page}`)
       .filter(exists)
       .map(toItem),
   },
