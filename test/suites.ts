@@ -34,6 +34,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
   'test/console/mounts.test.ts': ['.ci/run', 'the console in each framework'],
   'test/golden/replay.test.ts': ['.ci/run', 'all recorded exchanges with the real engine'],
   'test/ai-sdk/version-7.test.ts': ['.ci/run', 'installs the AI SDK and Node 22 from a registry'],
+  'test/docs/start.test.ts': ['.ci/run', 'runs the apps of the first pages with a model'],
   'test/docs/site.test.ts': ['.ci/run', 'builds the site of the documentation, half a minute'],
   'test/docs/types.test.ts': ['.ci/run', 'checks the types of the code on all pages, seconds of TypeScript'],
   'test/responses/*.test.ts': [

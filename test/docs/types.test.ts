@@ -6,29 +6,18 @@
  * - `<!-- code: koa -->`: the block has the names of Koa instead of those of Express. Likewise `fastify`, `nest`, `hono`.
  * - `<!-- code: not checked, because … -->`
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
 import { root } from '../packaging/npm.ts'
-import { type CodeBlock, codeBlocks } from '../support/pages.ts'
+import { type CodeBlock, codeBlocks, documentationPages } from '../support/pages.ts'
 
 const preludes = join(root, 'test/docs/preludes')
 
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md') && !name.includes('decisions'))
-    .map((name) => `docs/${name}`),
-  ...['packages', 'examples'].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .map((name) => `${folder}/${name}/README.md`)
-      .filter((page) => existsSync(join(root, page))),
-  ),
-]
-
-const blocks = pages.flatMap(codeBlocks).filter(({ language }) => ['js', 'ts'].includes(language))
+const blocks = documentationPages
+  .flatMap(codeBlocks)
+  .filter(({ language }) => ['js', 'ts'].includes(language))
 const isChecked = ({ mark }: CodeBlock): boolean => !mark.startsWith('not checked, because ')
 
 /** Blocks with a mistake each. */

@@ -1,5 +1,5 @@
 /** The code blocks of the documentation. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../packaging/npm.ts'
 
@@ -15,6 +15,20 @@ export interface CodeBlock {
   /** Words of a comment `<!-- code: … -->` above the block. */
   readonly mark: string
 }
+
+/** Paths of the pages whose code is checked. */
+export const documentationPages: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !name.includes('decisions'))
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`),
+  ...['packages', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .map((name) => `${folder}/${name}/README.md`)
+      .filter((page) => existsSync(join(root, page))),
+  ),
+]
 
 /** Returns the blocks of a page in order, also those in lists. */
 export function codeBlocks(page: string): readonly CodeBlock[] {
