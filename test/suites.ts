@@ -48,10 +48,8 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'calls through a second app, over the APIs that fewer servers have',
   ],
-  'examples/{batch-classification,interceptors,koa,modelfile,nest,observability,use-chat}/server.test.js': [
-    '.ci/run',
-    'starts and ends of servers: those of express and fastify are enough for `npm test`',
-  ],
+  'examples/{batch-classification,interceptors,koa,modelfile,nest,observability,saas-keys,structured-extraction,testing,tool-agent,use-chat}/server.test.js':
+    ['.ci/run', 'starts and ends of servers: those of express and fastify are enough for `npm test`'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
     '.ci/run',
