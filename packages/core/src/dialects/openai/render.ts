@@ -59,9 +59,12 @@ export async function* renderChunks(
 ): AsyncGenerator<string> {
   const [first, ...others] = choices
   const chunks = new ChatChunks(first, body)
-  // For speed, a single choice is read without another iterator between.
-  if (others.length === 0) for await (const event of first) yield* chunks.render(0, event)
-  else for await (const { index, event } of mergeChoices(choices)) yield* chunks.render(index, event)
+  // For speed, a single choice is read without another iterator between, and `yield*` is avoided.
+  if (others.length === 0)
+    for await (const event of first) for (const frame of chunks.render(0, event)) yield frame
+  else
+    for await (const { index, event } of mergeChoices(choices))
+      for (const frame of chunks.render(index, event)) yield frame
   if (chunks.ended === choices.length) yield* chunks.end()
 }
 

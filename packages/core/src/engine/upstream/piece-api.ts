@@ -6,20 +6,35 @@ import { toEvents } from './answer-events.ts'
 import type { AnswerDefaults, AnswerPiece } from './upstream-api.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-export abstract class PieceApi {
+/** An answer that a server is sending. */
+export interface UpstreamAnswer<Part> {
+  /** The events or lines of the answer, in the lists in which they arrive. Ends early when the signal of the call aborts. */
+  readonly parts: AsyncIterable<readonly Part[]>
+  readonly reader: AnswerReader<Part>
+}
+
+/** Reads one answer. Its methods throw an `LlmError` for a part that is not as expected, or reports an error. */
+export interface AnswerReader<Part> {
+  /** Returns the pieces in a part. The last piece of an answer is `end`. */
+  read(part: Part): readonly AnswerPiece[]
+  /** Returns the last piece of an answer that ends with the response. */
+  end?(): AnswerPiece | undefined
+}
+
+export abstract class PieceApi<Part> {
   generate(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
     answer: AnswerDefaults,
   ): AsyncIterable<GenerateEvent> {
-    return toEvents(this.pieces(request, client, call), { request, call, ...answer })
+    return toEvents(() => this.answer(request, client, call), { request, call, ...answer })
   }
 
-  /** Yields the pieces of an answer in the lists in which they arrive. The last piece is `end`. */
-  protected abstract pieces(
+  /** Begins an answer. */
+  protected abstract answer(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
-  ): AsyncIterable<readonly AnswerPiece[]>
+  ): UpstreamAnswer<Part> | Promise<UpstreamAnswer<Part>>
 }

@@ -5,41 +5,55 @@ import { invalidResponse } from './upstream-errors.ts'
 /** Characters of one event or line. A long tool call in one piece, or an embedding, is below. */
 const maxPieceLength = 4 * 1024 * 1024
 
-/** Yields the events of each chunk together, so that a reader waits once per chunk. */
-export async function* readEvents(
-  body: AsyncIterable<Uint8Array>,
-): AsyncGenerator<readonly EventSourceMessage[]> {
-  let events: EventSourceMessage[] = []
-  let isTooLong = false
-  const parser = createParser({
-    onEvent: (event) => events.push(event),
+/** Splits one body. Its methods throw an `LlmError` `upstream` for a part that is too long. */
+export interface BodySplitter<Part> {
+  /** Returns the parts that this chunk completes. */
+  split(chunk: Uint8Array): readonly Part[]
+  /** Returns the parts that the end of the body completes. */
+  end(): readonly Part[]
+}
+
+export class EventSplitter implements BodySplitter<EventSourceMessage> {
+  readonly #decoder = new TextDecoder()
+  readonly #parser = createParser({
+    onEvent: (event) => this.#events.push(event),
     onError: (error) => {
       // A field that the format does not define is ignored.
-      if (error.type === 'max-buffer-size-exceeded') isTooLong = true
+      if (error.type === 'max-buffer-size-exceeded') this.#isTooLong = true
     },
     maxBufferSize: maxPieceLength,
   })
-  const decoder = new TextDecoder()
-  for await (const chunk of body) {
-    parser.feed(decoder.decode(chunk, { stream: true }))
-    if (isTooLong) throw invalidResponse('one event is too long')
-    if (events.length === 0) continue
-    yield events
-    events = []
+  #events: EventSourceMessage[] = []
+  #isTooLong = false
+
+  split(chunk: Uint8Array): readonly EventSourceMessage[] {
+    this.#parser.feed(this.#decoder.decode(chunk, { stream: true }))
+    if (this.#isTooLong) throw invalidResponse('one event is too long')
+    const events = this.#events
+    if (events.length > 0) this.#events = []
+    return events
+  }
+
+  end(): readonly EventSourceMessage[] {
+    return []
   }
 }
 
-/** Yields the complete lines of each chunk together. The last line may lack its line break. */
-export async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const chunk of body) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    if (rest.length > maxPieceLength) throw invalidResponse('one line is too long')
-    const complete = lines.filter((line) => line.trim() !== '')
-    if (complete.length > 0) yield complete
+/** The last line may lack its line break. Empty lines are left out. */
+export class LineSplitter implements BodySplitter<string> {
+  readonly #decoder = new TextDecoder()
+  #rest = ''
+
+  split(chunk: Uint8Array): readonly string[] {
+    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split('\n')
+    this.#rest = lines.pop() ?? ''
+    if (this.#rest.length > maxPieceLength) throw invalidResponse('one line is too long')
+    return lines.filter(hasText)
   }
-  rest += decoder.decode()
-  if (rest.trim() !== '') yield [rest]
+
+  end(): readonly string[] {
+    return [this.#rest + this.#decoder.decode()].filter(hasText)
+  }
 }
+
+const hasText = (line: string): boolean => line.trim() !== ''

@@ -5,7 +5,7 @@ import { type Dispatcher, Pool } from 'undici'
 import { isRecord } from '../../util/is-record.ts'
 import { maxTextLength } from './error-cause.ts'
 import type { ResolvedUpstreamOptions } from './options.ts'
-import { readEvents, readLines } from './response-streams.ts'
+import { type BodySplitter, EventSplitter, LineSplitter } from './response-streams.ts'
 import { invalidResponse, toConnectionError, toInBandError, toRefusal } from './upstream-errors.ts'
 
 export interface UpstreamRequest {
@@ -70,47 +70,63 @@ export class UpstreamClient {
     await body.dump()
   }
 
-  /** Yields the server-sent events of the response. Ends without an error when the signal aborts. */
+  /**
+   * Yields the server-sent events of each chunk of the response together, so that a reader waits once per chunk. Ends without
+   * an error when the signal aborts.
+   */
   readEvents(request: UpstreamRequest): AsyncGenerator<readonly EventSourceMessage[]> {
-    return this.#read(request, async (response) => {
-      if (!/^application\/json\b/.test(String(response.headers['content-type'])))
-        return readEvents(this.#guard(response, request.signal))
-      // Some servers report an error with status 200.
-      const body = await this.#parse(response, request)
-      throw isRecord(body) && body.error
-        ? toInBandError(body.error, request.model)
-        : invalidResponse('it is no stream')
-    })
+    return this.#read(request, new EventSplitter(), (response) => this.#expectStream(response, request))
   }
 
-  /** Yields the lines of the response. Ends without an error when the signal aborts. */
+  /** As `readEvents`, for a response of lines. */
   readLines(request: UpstreamRequest): AsyncGenerator<readonly string[]> {
-    return this.#read(request, async (response) => readLines(this.#guard(response, request.signal)))
+    return this.#read(request, new LineSplitter())
   }
 
   async close(): Promise<void> {
     await this.#pool.destroy()
   }
 
-  async *#read<Piece>(
+  async *#read<Part>(
     request: UpstreamRequest,
-    split: (response: Dispatcher.ResponseData) => Promise<AsyncGenerator<Piece>>,
-  ): AsyncGenerator<Piece> {
+    splitter: BodySplitter<Part>,
+    check?: (response: Dispatcher.ResponseData) => Promise<void>,
+  ): AsyncGenerator<readonly Part[]> {
     try {
-      yield* await split(await this.#open(request))
-    } catch (error) {
-      if (!request.signal.aborted) throw error
+      const response = await this.#open(request)
+      await check?.(response)
+      for await (const chunk of response.body) {
+        const parts = splitter.split(chunk)
+        if (parts.length > 0) yield parts
+      }
+      yield splitter.end()
+    } catch (cause) {
+      if (!request.signal.aborted) throw toConnectionError(cause)
     }
+  }
+
+  /** Some servers report an error with status 200. */
+  async #expectStream(response: Dispatcher.ResponseData, request: UpstreamRequest): Promise<void> {
+    if (!/^application\/json\b/.test(String(response.headers['content-type']))) return
+    const body = await this.#parse(response, request)
+    throw isRecord(body) && body.error
+      ? toInBandError(body.error, request.model)
+      : invalidResponse('it is no stream')
   }
 
   /** Reads the JSON of a response. */
   async #parse(response: Dispatcher.ResponseData, { signal }: UpstreamRequest): Promise<unknown> {
     const chunks: Uint8Array[] = []
     let size = 0
-    for await (const chunk of this.#guard(response, signal)) {
-      size += chunk.byteLength
-      if (size > maxJsonBytes) throw invalidResponse('it is too long')
-      chunks.push(chunk)
+    try {
+      for await (const chunk of response.body) {
+        size += chunk.byteLength
+        if (size > maxJsonBytes) throw invalidResponse('it is too long')
+        chunks.push(chunk)
+      }
+    } catch (cause) {
+      signal.throwIfAborted()
+      throw toConnectionError(cause)
     }
     try {
       return JSON.parse(Buffer.concat(chunks).toString())
@@ -160,16 +176,6 @@ export class UpstreamClient {
         // A server that has just closed one connection may be about to close the others.
         await delay(attempt, undefined, { signal })
       }
-    }
-  }
-
-  /** Turns the errors of a connection that fails within the response into those of `Engine`. */
-  async *#guard({ body }: Dispatcher.ResponseData, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    try {
-      yield* body
-    } catch (cause) {
-      signal.throwIfAborted()
-      throw toConnectionError(cause)
     }
   }
 }

@@ -2,19 +2,19 @@
 import { LlmError } from '../../../errors.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { PieceApi } from '../piece-api.ts'
+import { PieceApi, type UpstreamAnswer } from '../piece-api.ts'
 import { readCount, readRecord } from '../response-fields.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
-import type { UpstreamClient } from '../upstream-client.ts'
+import type { ListedModel, UpstreamApi } from '../upstream-api.ts'
+import type { UpstreamClient, UpstreamRequest } from '../upstream-client.ts'
 import { invalidResponse } from '../upstream-errors.ts'
-import { toEmptyAnswer, toPieces } from './chat-answer.ts'
+import { EventReader, toEmptyAnswer } from './chat-answer.ts'
 import { toCountBody, toMessagesBody } from './chat-request.ts'
 import { readModels } from './models.ts'
 
 /** The version of the API that all its servers know. */
 const version = '2023-06-01'
 
-export class AnthropicApi extends PieceApi implements UpstreamApi {
+export class AnthropicApi extends PieceApi<unknown> implements UpstreamApi {
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
     return { 'anthropic-version': version, ...(apiKey !== undefined && { 'x-api-key': apiKey }) }
   }
@@ -23,22 +23,16 @@ export class AnthropicApi extends PieceApi implements UpstreamApi {
     return readModels(client, signal)
   }
 
-  protected async *pieces(
+  protected answer(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,
-  ): AsyncGenerator<readonly AnswerPiece[]> {
+  ): UpstreamAnswer<unknown> {
     const json = toMessagesBody(request)
     const { model } = request
     const message = { path: '/v1/messages', json, model, signal }
-    if (json.stream) {
-      yield* toPieces(client.readEvents(message), model)
-      return
-    }
-    const body = await client.readJson(message).catch((cause: unknown) => {
-      if (!signal.aborted) throw cause
-    })
-    if (body !== undefined) yield toEmptyAnswer(body)
+    if (json.stream) return { parts: client.readEvents(message), reader: new EventReader(model) }
+    return { parts: readWhole(client, message), reader: { read: toEmptyAnswer } }
   }
 
   async countTokens(
@@ -58,5 +52,17 @@ export class AnthropicApi extends PieceApi implements UpstreamApi {
       if (LlmError.is(cause) && cause.code === 'not_found') return undefined
       throw cause
     }
+  }
+}
+
+/** Yields the JSON of a response. Ends without an error when the signal aborts. */
+async function* readWhole(
+  client: UpstreamClient,
+  request: UpstreamRequest,
+): AsyncGenerator<readonly unknown[]> {
+  try {
+    yield [await client.readJson(request)]
+  } catch (cause) {
+    if (!request.signal.aborted) throw cause
   }
 }

@@ -3,20 +3,11 @@ import type { EventSourceMessage } from 'eventsource-parser'
 import type { LlmError } from '../../../errors.ts'
 import { isRecord } from '../../../util/is-record.ts'
 import type { FinishReason } from '../../events.ts'
-import { parsePieces } from '../parse-pieces.ts'
+import type { AnswerReader } from '../piece-api.ts'
 import { parseRecord, readOptionalString, readRecord, readString } from '../response-fields.ts'
 import type { AnswerPiece } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 import { MessageUsage } from './usage.ts'
-
-/** @param model name that the caller asked for */
-export function toPieces(
-  events: AsyncIterable<readonly EventSourceMessage[]>,
-  model: string,
-): AsyncIterable<readonly AnswerPiece[]> {
-  const answer = new AnthropicAnswer(model)
-  return parsePieces(events, ({ data }) => answer.add(data))
-}
 
 /** Pieces of an answer that is no stream and has no content. */
 export function toEmptyAnswer(body: unknown): readonly AnswerPiece[] {
@@ -26,7 +17,7 @@ export function toEmptyAnswer(body: unknown): readonly AnswerPiece[] {
   return [{ type: 'end', finishReason: 'length', usage: counts.toReported() }]
 }
 
-class AnthropicAnswer {
+export class EventReader implements AnswerReader<EventSourceMessage> {
   readonly #model: string
   readonly #usage = new MessageUsage()
   /** The tool call that is open. */
@@ -34,12 +25,13 @@ class AnthropicAnswer {
   #stopReason: string | undefined
   #stopSequence: string | undefined
 
+  /** @param model name that the caller asked for */
   constructor(model: string) {
     this.#model = model
   }
 
   /** Unknown events and blocks are ignored, as the API asks of its clients. */
-  add(data: string): readonly AnswerPiece[] {
+  read({ data }: EventSourceMessage): readonly AnswerPiece[] {
     if (data === '[DONE]') return []
     const event = parseRecord(data)
     switch (event.type) {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { isRecord } from '../../../util/is-record.ts'
 import type { SampledToken } from '../../events.ts'
 import { areTokens } from '../../request-limits.ts'
-import { parsePieces } from '../parse-pieces.ts'
+import type { AnswerReader } from '../piece-api.ts'
 import {
   parseRecord,
   readArray,
@@ -16,29 +16,29 @@ import type { AnswerPiece } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 import { readLogprobs } from './logprobs.ts'
 
-/**
- * Reads the lines of both routes: `/api/chat` has its content in `message`, `/api/generate` in `response`.
- *
- * @param model name that the caller asked for
- */
-export const toPieces = (
-  lines: AsyncIterable<readonly string[]>,
-  model: string,
-): AsyncIterable<readonly AnswerPiece[]> => parsePieces(lines, (line) => toLinePieces(line, model))
+/** Reads the lines of both routes: `/api/chat` has its content in `message`, `/api/generate` in `response`. */
+export class LineReader implements AnswerReader<string> {
+  readonly #model: string
 
-function toLinePieces(line: string, model: string): readonly AnswerPiece[] {
-  const body = parseRecord(line)
-  if (body.error !== undefined) throw toInBandError(body.error, model)
-  const message = isRecord(body.message) ? body.message : undefined
-  const pieces = toContent(
-    readOptionalString(message ? message.content : body.response, 'the text') ?? '',
-    readOptionalString(message ? message.thinking : body.thinking, '`thinking`') ?? '',
-    body.logprobs === undefined ? undefined : readLogprobs(body.logprobs),
-  )
-  const calls = message?.tool_calls ?? body.tool_calls
-  if (calls) pieces.push(...readArray(calls, '`tool_calls`').flatMap(toCall))
-  if (body.done === true) pieces.push(toEnd(body))
-  return pieces
+  /** @param model name that the caller asked for */
+  constructor(model: string) {
+    this.#model = model
+  }
+
+  read(line: string): readonly AnswerPiece[] {
+    const body = parseRecord(line)
+    if (body.error !== undefined) throw toInBandError(body.error, this.#model)
+    const message = isRecord(body.message) ? body.message : undefined
+    const pieces = toContent(
+      readOptionalString(message ? message.content : body.response, 'the text') ?? '',
+      readOptionalString(message ? message.thinking : body.thinking, '`thinking`') ?? '',
+      body.logprobs === undefined ? undefined : readLogprobs(body.logprobs),
+    )
+    const calls = message?.tool_calls ?? body.tool_calls
+    if (calls) pieces.push(...readArray(calls, '`tool_calls`').flatMap(toCall))
+    if (body.done === true) pieces.push(toEnd(body))
+    return pieces
+  }
 }
 
 /** The logprobs of a line belong to its text. A line may have only logprobs, while the server holds text back. */

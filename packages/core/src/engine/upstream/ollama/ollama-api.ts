@@ -2,15 +2,15 @@
 import type { Embeddings, EmbedRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
 import type { GenerateRequest } from '../../request.ts'
-import { PieceApi } from '../piece-api.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import { PieceApi, type UpstreamAnswer } from '../piece-api.ts'
+import type { ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
-import { toPieces } from './chat-answer.ts'
+import { LineReader } from './chat-answer.ts'
 import { toOllamaRequest } from './chat-request.ts'
 import { embed } from './embeddings.ts'
 import { OllamaModels } from './models.ts'
 
-export class OllamaApi extends PieceApi implements UpstreamApi {
+export class OllamaApi extends PieceApi<string> implements UpstreamApi {
   readonly #models = new OllamaModels()
 
   headers(apiKey: string | undefined): Readonly<Record<string, string>> {
@@ -21,14 +21,14 @@ export class OllamaApi extends PieceApi implements UpstreamApi {
     return this.#models.read(client, signal)
   }
 
-  protected async *pieces(
+  protected answer(
     request: GenerateRequest,
     client: UpstreamClient,
     { signal }: EngineCall,
-  ): AsyncGenerator<readonly AnswerPiece[]> {
+  ): UpstreamAnswer<string> {
     const { path, body } = toOllamaRequest(request)
     const { model } = request
-    yield* toPieces(client.readLines({ path, json: body, model, signal }), model)
+    return { parts: client.readLines({ path, json: body, model, signal }), reader: new LineReader(model) }
   }
 
   embed(request: EmbedRequest, client: UpstreamClient, call: EngineCall): Promise<Embeddings> {

@@ -2,44 +2,31 @@
 import type { EventSourceMessage } from 'eventsource-parser'
 import { isRecord } from '../../../util/is-record.ts'
 import type { FinishReason, SampledToken, TokenLogprob } from '../../events.ts'
-import { parsePieces } from '../parse-pieces.ts'
+import type { AnswerReader } from '../piece-api.ts'
 import { parseRecord } from '../response-fields.ts'
 import type { AnswerPiece, ReportedUsage } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 
 const done = '[DONE]'
 
-/** @param model name that errors contain */
-export async function* readAnswer(
-  chunks: AsyncIterable<readonly EventSourceMessage[]>,
-  model: string,
-): AsyncGenerator<readonly AnswerPiece[]> {
-  const reader = new ChunkReader(model)
-  yield* parsePieces(chunks, ({ data }) => reader.read(data))
-  // Some servers close the connection without `[DONE]`.
-  const end = reader.end()
-  if (end) yield [end]
-}
-
-class ChunkReader {
+export class ChunkReader implements AnswerReader<EventSourceMessage> {
   readonly #model: string
   #hasStarted = false
   #finishReason: FinishReason | undefined
   #stopSequence: string | undefined
   #usage: ReportedUsage | undefined
-  #hasEnded = false
   /** Index and id of the current tool call, and whether it has arguments. */
   #call: { readonly index: number; readonly id: string; hasArguments: boolean } | undefined
   #callCount = 0
   /** Output tokens that the server has counted before this chunk. */
   #counted: number | undefined
 
+  /** @param model name that errors contain */
   constructor(model: string) {
     this.#model = model
   }
 
-  read(data: string): readonly AnswerPiece[] {
-    if (this.#hasEnded) return []
+  read({ data }: EventSourceMessage): readonly AnswerPiece[] {
     if (data === done) {
       const end = this.end()
       return end ? [end] : []
@@ -65,8 +52,7 @@ class ChunkReader {
 
   /** Returns the last piece, if the server has finished the answer. */
   end(): AnswerPiece | undefined {
-    if (this.#finishReason === undefined || this.#hasEnded) return undefined
-    this.#hasEnded = true
+    if (this.#finishReason === undefined) return undefined
     return {
       type: 'end',
       finishReason: this.#finishReason,

@@ -1,4 +1,5 @@
 /** OpenAI's API, with what vLLM, SGLang, llama-server and other servers add to it. */
+import type { EventSourceMessage } from 'eventsource-parser'
 import { isRecord } from '../../../util/is-record.ts'
 import type { Embeddings, EmbedRequest, Ranking, RerankRequest } from '../../embeddings.ts'
 import type { EngineCall } from '../../engine.ts'
@@ -6,11 +7,11 @@ import type { GenerateRequest } from '../../request.ts'
 import { isRaw } from '../../request-input.ts'
 import type { DetokenizeRequest, TokenizeRequest } from '../../tokens.ts'
 import type { OpenAiServer } from '../options.ts'
-import { PieceApi } from '../piece-api.ts'
-import type { AnswerPiece, ListedModel, UpstreamApi } from '../upstream-api.ts'
+import { PieceApi, type UpstreamAnswer } from '../piece-api.ts'
+import type { ListedModel, UpstreamApi } from '../upstream-api.ts'
 import type { UpstreamClient } from '../upstream-client.ts'
 import { invalidResponse, unsupportedByUpstream } from '../upstream-errors.ts'
-import { readAnswer, toCount } from './answer-chunks.ts'
+import { ChunkReader, toCount } from './answer-chunks.ts'
 import { toChat, toChatRequest } from './chat-request.ts'
 import { toCompletionRequest } from './completion-request.ts'
 import { embed, rerank } from './pooling.ts'
@@ -18,7 +19,7 @@ import { detectServer, type ServerFeatures, serverFeatures } from './server-kind
 import { OpenAiTokenizer } from './tokenizer.ts'
 import { toWellFormedJson } from './well-formed-json.ts'
 
-export class OpenAiApi extends PieceApi implements UpstreamApi {
+export class OpenAiApi extends PieceApi<EventSourceMessage> implements UpstreamApi {
   #server: OpenAiServer | undefined
 
   /** @param server undefined to find out by the list of models */
@@ -39,15 +40,16 @@ export class OpenAiApi extends PieceApi implements UpstreamApi {
     return models.map((model) => ({ ...toListedModel(model), ...toCapabilities(body.models, model.id) }))
   }
 
-  protected async *pieces(
+  protected async answer(
     request: GenerateRequest,
     client: UpstreamClient,
     call: EngineCall,
-  ): AsyncGenerator<readonly AnswerPiece[]> {
+  ): Promise<UpstreamAnswer<EventSourceMessage>> {
     const { features, own } = await this.#open(client, call)
     const { path, json } = toBody(request, features, call.tenant)
-    const events = own.readEvents({ path, json, model: request.model, signal: call.signal })
-    yield* readAnswer(events, request.model)
+    const { model } = request
+    const parts = own.readEvents({ path, json, model, signal: call.signal })
+    return { parts, reader: new ChunkReader(model) }
   }
 
   async countTokens(
