@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { modelPath } from '@modelmount/tiny-model'
 import { ask, prompt, toQuestion } from './support/ask.mjs'
-import { startLiteLlm, startOurs, startPipe, startUpstream } from './support/gateways.mjs'
+import { startBusyProcess, startLiteLlm, startOurs, startPipe, startUpstream } from './support/gateways.mjs'
 import { IdleGuard } from './support/idle-guard.mjs'
 import { describeMachine, median, print, printTable, quartiles } from './support/measure.mjs'
 import { cpuSeconds, trees } from './support/processes.mjs'
@@ -17,6 +17,12 @@ const { values: options } = parseArgs({
     /** A GGUF file. @default the built-in model */
     model: { type: 'string', default: modelPath },
     rounds: { type: 'string', default: '12' },
+    /** Calls to each gateway before the first round: V8 compiles code that runs often. */
+    'warm-up': { type: 'string', default: '2000' },
+    /** Leaves everything out but the throughput, which is all that a large model has time for. */
+    'only-throughput': { type: 'boolean', default: false },
+    /** Tokens of each of the parallel streams. */
+    tokens: { type: 'string', default: '150' },
     /** Id of the first of the 32 tokens that answers consist of. */
     words: { type: 'string', default: '300' },
   },
@@ -24,6 +30,9 @@ const { values: options } = parseArgs({
 if (!options['llama-server']) throw new Error('Missing option: --llama-server, the executable.')
 
 const parallel = 64
+/** A process that uses about as much of a core as Modelmount does during the streams, and does nothing for them. */
+const busyShare = 0.15
+const besideBusy = 'llama-server, beside a process that only uses CPU'
 const { bias } = toQuestion(options.model, Number(options.words))
 const servers = []
 const started = async (server) => {
@@ -64,35 +73,54 @@ async function askWhole({ url, model, headers }) {
 
 /** As many streams at once as llama-server has slots. */
 async function throughput(side) {
-  const tokens = 150
+  const tokens = Number(options.tokens)
+  const before = cpu(side)
   const startedAt = performance.now()
   await Promise.all(Array.from({ length: parallel }, () => ask(side, { prompt: prompt(20), tokens })))
-  return { rate: (parallel * tokens) / ((performance.now() - startedAt) / 1_000) }
+  const seconds = (performance.now() - startedAt) / 1_000
+  return { rate: (parallel * tokens) / seconds, cores: (cpu(side) - before) / seconds }
 }
 
 const cpu = ({ id }) => (id ? cpuSeconds(trees([id])) : 0)
 
-const measures = { stream: { run: stream }, unary: { run: unary }, throughput: { run: throughput } }
+const measures = {
+  ...(!options['only-throughput'] && { stream: { run: stream }, unary: { run: unary } }),
+  throughput: { run: throughput },
+}
+
+/** Short calls, 16 at a time. */
+async function warmUp(side) {
+  const worker = async (calls) => {
+    for (let call = 0; call < calls; call++) await ask(side, { prompt: prompt(4), tokens: 4 })
+  }
+  await Promise.all(Array.from({ length: 16 }, () => worker(Number(options['warm-up']) / 16)))
+}
 
 try {
   const upstream = await started(startUpstream(options['llama-server'], options.model, parallel))
   const pipe = await started(startPipe(upstream))
   const ours = await started(startOurs(upstream))
+  const busy = await started(startBusyProcess(busyShare))
   const litellm = options.litellm && (await started(startLiteLlm(options.litellm, upstream)))
   const sides = Object.fromEntries(
     Object.entries({
       'llama-server': { ...upstream, id: undefined },
+      [besideBusy]: { ...upstream, id: undefined },
       'bare Node pipe': pipe,
       ours,
       'ours, again (control)': ours,
       ...(litellm && { LiteLLM: litellm }),
     }).map(([name, server]) => {
       const side = { ...server, bias }
-      return [name, { ...side, warmUp: () => ask(side, { prompt: prompt(8), tokens: 8 }) }]
+      const begin = () => {
+        busy.turn(name === besideBusy)
+        return ask(side, { prompt: prompt(8), tokens: 8 })
+      }
+      return [name, { ...side, warmUp: begin }]
     }),
   )
   await describeMachine()
-  for (const side of Object.values(sides)) await stream(side)
+  for (const side of new Set([pipe, ours, litellm])) if (side) await warmUp({ ...side, bias })
   const guard = new IdleGuard(servers.map(({ id }) => id))
   report(await takeRounds(Number(options.rounds), measures, sides, guard), Object.keys(sides))
 } finally {
@@ -100,7 +128,7 @@ try {
 }
 
 function report(samples, names) {
-  const of = (measure, name, number) => samples[measure].map((round) => round[name][number])
+  const of = (measure, name, number) => (samples[measure] ?? []).map((round) => round[name][number])
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
   /** Differences to llama-server itself in the same round. */
   const added = (measure, name, number) =>
@@ -109,11 +137,17 @@ function report(samples, names) {
   printTable(
     [
       ...['', 'first token adds, ms', 'quartiles', 'CPU per streamed token, µs', 'whole answer adds, ms'],
-      ...['CPU per whole answer, ms', `tokens/s of ${parallel} streams`, 'of llama-server', 'quartiles'],
+      ...[
+        'CPU per whole answer, ms',
+        `tokens/s of ${parallel} streams`,
+        'of llama-server',
+        'quartiles',
+        'cores',
+      ],
     ],
     names.map((name) => [
       name,
-      ...(name === 'llama-server'
+      ...(name.startsWith('llama-server')
         ? ['–', '–', '–', '–', '–']
         : [
             median(added('stream', name, 'first')).toFixed(2),
@@ -125,6 +159,7 @@ function report(samples, names) {
       median(of('throughput', name, 'rate')).toFixed(0),
       median(ratio(name)).toFixed(3),
       range(ratio(name)),
+      name.startsWith('llama-server') ? '–' : mean(of('throughput', name, 'cores')).toFixed(2),
     ]),
   )
   const others = Object.values(samples).flatMap((rounds) => rounds.map((round) => round.others))

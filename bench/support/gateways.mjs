@@ -1,5 +1,5 @@
 // Starts llama.cpp's server, and what is measured in front of it, each in a process of its own.
-import { spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -63,6 +63,17 @@ export async function startLiteLlm(executable, { url: upstream }) {
     rmSync(folder, { recursive: true, force: true })
   }
   return { url, model, id: started.id, stop, headers: { authorization: `Bearer ${key}` } }
+}
+
+/** Starts a process that uses this share of a core while it is on. */
+export async function startBusyProcess(share) {
+  const child = fork(fileURLToPath(new URL('busy.mjs', import.meta.url)), [String(share)])
+  await once(child, 'message')
+  const stop = async () => {
+    child.disconnect()
+    await once(child, 'exit')
+  }
+  return { id: child.pid, turn: (isOn) => child.send(isOn), stop }
 }
 
 async function run(executable, args, health, options = {}) {
