@@ -4,8 +4,7 @@ import { tryParseJson } from '../../util/try-parse-json.ts'
 import type { EngineCall } from '../engine.ts'
 import { type GenerateEvent, type PromptUsage, type TokenUsage, uncached } from '../events.ts'
 import type { GenerateRequest } from '../request.ts'
-import type { UpstreamAnswer } from './piece-api.ts'
-import type { AnswerDefaults, AnswerPiece, ReportedUsage } from './upstream-api.ts'
+import type { AnswerDefaults, AnswerPiece, ReportedUsage, UpstreamAnswer } from './upstream-api.ts'
 import { invalidResponse } from './upstream-errors.ts'
 
 export interface AnswerContext extends AnswerDefaults {

@@ -108,3 +108,18 @@ export type AnswerPiece =
       /** Token ids of prompt and output. */
       readonly tokens?: readonly number[] | undefined
     }
+
+/** An answer that a server is sending. */
+export interface UpstreamAnswer<Part> {
+  /** The events or lines of the answer, in the lists in which they arrive. Ends early when the signal of the call aborts. */
+  readonly parts: AsyncIterable<readonly Part[]>
+  readonly reader: AnswerReader<Part>
+}
+
+/** Reads one answer. Its methods throw an `LlmError` for a part that is not as expected, or reports an error. */
+export interface AnswerReader<Part> {
+  /** Returns the pieces in a part. The last piece of an answer is `end`. */
+  read(part: Part): readonly AnswerPiece[]
+  /** Returns the last piece of an answer that ends with the response. */
+  end?(): AnswerPiece | undefined
+}

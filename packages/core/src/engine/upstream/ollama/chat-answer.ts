@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto'
 import { isRecord } from '../../../util/is-record.ts'
 import type { SampledToken } from '../../events.ts'
 import { areTokens } from '../../request-limits.ts'
-import type { AnswerReader } from '../piece-api.ts'
 import {
   parseRecord,
   readArray,
@@ -12,7 +11,7 @@ import {
   readRecord,
   readString,
 } from '../response-fields.ts'
-import type { AnswerPiece } from '../upstream-api.ts'
+import type { AnswerPiece, AnswerReader } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 import { readLogprobs } from './logprobs.ts'
 

@@ -2,9 +2,8 @@
 import type { EventSourceMessage } from 'eventsource-parser'
 import { isRecord } from '../../../util/is-record.ts'
 import type { FinishReason, SampledToken, TokenLogprob } from '../../events.ts'
-import type { AnswerReader } from '../piece-api.ts'
 import { parseRecord } from '../response-fields.ts'
-import type { AnswerPiece, ReportedUsage } from '../upstream-api.ts'
+import type { AnswerPiece, AnswerReader, ReportedUsage } from '../upstream-api.ts'
 import { invalidResponse, toInBandError } from '../upstream-errors.ts'
 
 const done = '[DONE]'
