@@ -55,7 +55,7 @@ const sections: readonly {
   {
     text: 'Reference',
     folder: 'reference',
-    pages: ['options', 'environment', 'errors', 'command-line', 'http-api', 'admin-api'],
+    pages: [...['options', 'environment', 'errors', 'command-line', 'command-help', 'http-api', 'admin-api']],
   },
 ]
 

@@ -1,6 +1,7 @@
 /** The environment variables that commands read: for `--help`, and for their precedence over a configuration file. */
 import { table } from './format/table.ts'
 
+/** Which commands read a variable. `client`: those that call a server. `database`: those that open a database. */
 type Reader = 'serve' | 'client' | 'run' | 'database'
 
 interface Variable {
@@ -10,7 +11,7 @@ interface Variable {
   readonly option?: string
 }
 
-const variables: Readonly<Record<string, Variable>> = {
+export const variables: Readonly<Record<string, Variable>> = {
   OLLAMA_HOST: {
     readers: ['serve', 'client', 'run'],
     meaning: 'host:port where the server listens, and which commands call (default: 127.0.0.1:11434)',

@@ -4,7 +4,7 @@ import { createLlm } from '@modelmount/core'
 import { scriptedEngine } from '@modelmount/core/testing'
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { emptyFolder } from '../../../../test/support/empty-folder.ts'
-import { readPrices } from '../prices.ts'
+import { readPrices } from './prices.ts'
 import { toUsd, usage } from './usage.ts'
 
 const data = emptyFolder()

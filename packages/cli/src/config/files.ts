@@ -1,5 +1,5 @@
 /** Reads the files that flags of `modelmount serve` name. */
-import { readPrices } from '../prices.ts'
+import { readPrices } from '../accounts/prices.ts'
 import { type ServeFiles, type ServeOptions, toLlmOptions } from '../serve-options.ts'
 import { readConfigFile } from './config-file.ts'
 

@@ -29,7 +29,11 @@ export interface SpendingWarning {
 export interface SpendingWarningOptions {
   /** Shares of a limit, above 0 and at most 1. @default [0.8, 1] */
   readonly thresholds?: readonly number[] | undefined
-  /** Called once for each threshold and period. No call waits for it. If it throws or rejects, that is logged. */
+  /**
+   * Called once for each threshold and period. No call waits for it. If it throws or rejects, that is logged.
+   *
+   * @default none: warnings are published on the channel only
+   */
   readonly onWarning?: ((warning: SpendingWarning) => void | Promise<void>) | undefined
 }
 

@@ -3,7 +3,7 @@
  * Core checks the values.
  */
 import type { Prices } from '@modelmount/core'
-import { readJson } from './config/config-file.ts'
+import { readJson } from '../config/config-file.ts'
 
 export function readPrices(path: string): Prices {
   const prices = readJson('--prices', path)
