@@ -337,6 +337,11 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     tries: 'a fresh clone with npm 10 and 11',
     sample: 'npm 10',
   },
+  'test/packaging/managers.test.ts': {
+    part: 'packaging',
+    tries: 'all packed packages with npm, pnpm, Yarn 1 and Yarn 4, without scripts',
+    sample: 'pnpm',
+  },
   'test/packaging/tarballs.test.ts': {
     part: 'packaging',
     tries: 'the packed packages on four versions of Node',

@@ -38,7 +38,7 @@ beforeAll(async () => {
     ['core', 'express', 'tiny-model', 'cli', 'nest', 'console'],
     folder,
   )) as [string, string, string, string, string, string]
-  const commandLine = [cli, console, 'node-llama-cpp@3.22.1']
+  const commandLine = [cli, console, 'node-llama-cpp@3.22.1', '@photostructure/sqlite@1']
   const install = async (key: string, name: string, manifest: object, packages: readonly string[]) => {
     const path = await emptyProject(join(folder, name), { type: 'module', ...manifest }, packages)
     await cp(join(root, 'test/packaging/app'), path, { recursive: true })
@@ -116,6 +116,19 @@ describe.each(nodes)('packed packages on Node %s', (line) => {
       expect(stderr).toBe('')
     },
   )
+
+  test('the built-in model answers on the three APIs, with keys in SQLite', async () => {
+    const { stdout } = await node('smoke.mjs')
+
+    expect(JSON.parse(stdout)).toEqual({
+      node: conversation.node,
+      openai: 'Hello! How can I help you?',
+      anthropic: 'Hello! How can I help you?',
+      ollama: 'Hello! How can I help you?',
+      refused: 'invalid_api_key',
+      stored: 'smoke',
+    })
+  })
 
   test('the example for Express serves its own routes and the chat', async () => {
     const { stdout } = await node('example.mjs ./app.js')
