@@ -54,7 +54,8 @@ const managers: readonly Manager[] = [
   {
     name: 'Yarn 1',
     command: ['npx', '-y', 'yarn@1'],
-    install: ['install', '--ignore-scripts', '--non-interactive'],
+    // Yarn 1 fails for dependencies of Fastify that name a newer Node, where the other managers warn.
+    install: ['install', '--ignore-scripts', '--ignore-engines', '--non-interactive'],
     replace: (resolutions) => ({ resolutions }),
   },
   {
