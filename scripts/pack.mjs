@@ -2,11 +2,12 @@
 // Core is bundled, because an app waits for each file that it loads, and zod alone has a hundred. Only the
 // tarball contains the bundle. The repository runs the output of tsc, so that no test runs old code.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { rolldown } from 'rolldown'
+import { toRegistryReadme } from './readme.mjs'
 
 /** The dependency that is included in the bundle. */
 const inlined = 'zod'
@@ -45,9 +46,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const core = join(root, 'packages/core')
 const [into, ...names] = process.argv.slice(2)
 const stage = mkdtempSync(join(tmpdir(), 'pack-'))
+const stagedCore = join(stage, 'core')
 try {
-  if (names.includes('core')) await stageCore()
-  const folders = names.map((name) => (name === 'core' ? stage : join(root, 'packages', name)))
+  for (const name of names) await (name === 'core' ? stageCore() : stageOther(name))
+  const folders = names.map((name) => join(stage, name))
   const packed = execFileSync('npm', ['pack', ...folders, '--silent', '--pack-destination', into], {
     shell: process.platform === 'win32',
   })
@@ -56,15 +58,33 @@ try {
   rmSync(stage, { recursive: true })
 }
 
+/** Copies what the tarball contains, with the README for the registry's page. */
+function stageOther(name) {
+  const from = join(root, 'packages', name)
+  const { files } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'))
+  for (const path of ['package.json', 'LICENSE', ...files])
+    cpSync(join(from, path), join(stage, name, path), { recursive: true })
+  stageReadme(name)
+}
+
+function stageReadme(name) {
+  // Set it when the repository has an address, such as `https://git.example/modelmount/blob/main`.
+  const { config } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const text = readFileSync(join(root, 'packages', name, 'README.md'), 'utf8')
+  writeFileSync(join(stage, name, 'README.md'), toRegistryReadme(text, `packages/${name}`, config.filesUrl))
+}
+
 async function stageCore() {
   const manifest = JSON.parse(readFileSync(join(core, 'package.json'), 'utf8'))
   delete manifest.dependencies[inlined]
-  writeFileSync(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  for (const name of ['README.md', 'LICENSE']) cpSync(join(core, name), join(stage, name))
-  cpSync(join(root, 'node_modules', inlined, 'LICENSE'), join(stage, 'dist', `LICENSE.${inlined}`))
+  mkdirSync(stagedCore)
+  writeFileSync(join(stagedCore, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  cpSync(join(core, 'LICENSE'), join(stagedCore, 'LICENSE'))
+  stageReadme('core')
+  cpSync(join(root, 'node_modules', inlined, 'LICENSE'), join(stagedCore, 'dist', `LICENSE.${inlined}`))
   const entryPoints = Object.values(manifest.exports).filter((entryPoint) => entryPoint.types)
   for (const file of declarationsFrom(entryPoints.map(({ types }) => join(core, types))))
-    cpSync(file, join(stage, relative(core, file)))
+    cpSync(file, join(stagedCore, relative(core, file)))
 
   const external = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })
   // Three bundles, because the app, its model processes and the threads of SQLite share no objects. Code finds
@@ -79,7 +99,7 @@ async function bundle(folder, entries, external) {
   const input = Object.fromEntries(entries.map((name) => [name, join(core, folder, `${name}.js`)]))
   const build = await rolldown({ input, external, platform: 'node', onLog: refuse })
   const codeSplitting = { groups: [{ name: 'shared', test: shared }] }
-  await build.write({ dir: join(stage, folder), codeSplitting })
+  await build.write({ dir: join(stagedCore, folder), codeSplitting })
 }
 
 /** The given declaration files, and all that they import. */

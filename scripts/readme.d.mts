@@ -1,0 +1,1 @@
+export function toRegistryReadme(text: string, folder: string, home: string | undefined): string
