@@ -15,8 +15,6 @@ export default defineConfig({
   rewrites: sitePath,
   cleanUrls: true,
   lastUpdated: false,
-  // Fonts of the reader's system: the site loads nothing from elsewhere.
-  useWebFonts: false,
   markdown: { config: linkRepository, anchor: { slugify: slug } },
   buildEnd: ({ outDir }) => copyLinkedFiles(outDir),
   themeConfig: {

@@ -9,7 +9,7 @@ export const notPages: readonly string[] = [
 ]
 
 export const isPage = (path: string): boolean =>
-  /^(docs\/.+|(examples|packages)\/[^/]+\/README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/.test(
+  /^(docs\/.+|(examples|packages)\/([^/]+\/)?README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/.test(
     path,
   )
 

@@ -18,13 +18,16 @@ afterAll(() => llm.close())
 
 const pages = [
   'README.md',
-  ...['in-process', 'structured-output', 'tools'].map((name) => `docs/guides/${name}.md`),
+  ...['in-process', 'streaming', 'structured-output', 'tools'].map((name) => `docs/guides/${name}.md`),
 ]
 
 /** Blocks that create an `Llm` of their own are complete apps, which other tests run. */
 const blocks = pages
   .flatMap(codeBlocks)
-  .filter(({ language, code }) => language === 'js' && code.includes('llm.') && !code.includes('createLlm'))
+  .filter(
+    ({ language, code, mark }) =>
+      language === 'js' && mark !== 'koa' && code.includes('llm.') && !code.includes('createLlm'),
+  )
   .map(({ page, code }) => ({ page, code, title: code.split('\n').find((line) => line.includes('llm.')) }))
 
 test.each(blocks)('$page: $title', async ({ code }) => {
@@ -51,6 +54,13 @@ test('the pages have examples of each kind', () => {
 test('the route of the page streams a story', async () => {
   const { text } = await request(app).get('/api/story').expect(200)
 
+  expect(text).not.toBe('')
+})
+
+test('the route of the page about streams streams a joke', async () => {
+  const { text, type } = await request(app).get('/api/joke').expect(200)
+
+  expect(type).toBe('text/plain')
   expect(text).not.toBe('')
 })
 
