@@ -2,10 +2,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLlm } from '@modelmount/core'
+import { createLlm, type LlmOptions } from '@modelmount/core'
+import { scriptedEngine } from '@modelmount/core/testing'
 import { expect, onTestFinished, test } from 'vitest'
 
-test('the log and the health check of an app name the way out at start', async () => {
+const message = 'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
+
+/** An app on a machine without the engine, and the warnings that it logs. */
+async function startApp(options: LlmOptions = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'no-engine-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   // Outside this repository, so that node-llama-cpp is not found from it.
@@ -13,11 +17,27 @@ test('the log and the health check of an app name the way out at start', async (
   writeFileSync(modelProcessPath, '')
   const warnings: string[] = []
   const logger = { info() {}, error() {}, warn: (_fields: object, message: string) => warnings.push(message) }
-
-  const llm = await createLlm({ local: { modelProcessPath }, logger })
+  const llm = await createLlm({ local: { modelProcessPath }, logger, ...options })
   onTestFinished(() => llm.close())
+  return { llm, warnings }
+}
 
-  const message = 'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
+test('the log and the health check of an app name the way out at start', async () => {
+  const { llm, warnings } = await startApp()
+
   expect(warnings).toEqual([message])
   expect((await llm.checkHealth()).checks.engine).toEqual({ status: 'unavailable', reason: message })
+})
+
+test('an app with models of another engine is healthy, and only its local models are unavailable', async () => {
+  const { llm, warnings } = await startApp({
+    engines: { other: scriptedEngine('Hi.', { models: ['small'] }) },
+  })
+
+  expect(warnings).toEqual([])
+  expect((await llm.checkHealth()).checks.engine).toEqual({ status: 'ok' })
+  expect((await llm.checkHealth({ models: ['other/small'] })).status).toBe('ok')
+  const local = await llm.checkHealth({ models: ['tiny'] })
+  expect(local).toMatchObject({ status: 'unavailable' })
+  expect(JSON.stringify(local.checks)).toContain(message)
 })

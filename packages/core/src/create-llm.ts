@@ -69,7 +69,8 @@ import type { DatabaseLog } from './storage/sqlite.ts'
  * Creates an `Llm`. The first call that needs a model starts its model process, which loads the model.
  *
  * Rejects with an `LlmError` `unavailable` on Node.js before 20.19, and with a `TypeError` for a wrong option. A machine
- * on which no model can run logs a warning that names the way out. Health checks fail there, and so do calls of models.
+ * on which no model can run logs a warning that names the way out, unless the app has further engines. Health checks fail
+ * there, and so do calls of local models.
  */
 export async function createLlm(options: LlmOptions = {}): Promise<Llm> {
   expectNodeVersion()
@@ -291,11 +292,13 @@ async function openEngines(first: Engine, { engines }: Resolved): Promise<Engine
 
 function createLocalEngine(
   models: ModelStore,
-  { local, logger }: Resolved,
+  { local, logger, engine, engines }: Resolved,
   { settingsOf, llmOf }: CallContext,
 ): LocalEngine {
+  const isOnlyEngine = !engine && !engines
   const localEngine = new LocalEngine(models, {
     ...local,
+    isOnlyEngine,
     settingsOf,
     warn: (message, model) => logger?.warn({ model }, message),
     debug: (details, message) => logger?.debug?.(details, message),
@@ -305,7 +308,8 @@ function createLocalEngine(
         () => ({ ...event, llm: llmOf() }) as never,
       ),
   })
-  if (localEngine.machineProblem !== undefined) logger?.warn({}, localEngine.machineProblem)
+  // Calls of local models say it, too, and an app with other engines may have none.
+  if (isOnlyEngine && localEngine.machineProblem !== undefined) logger?.warn({}, localEngine.machineProblem)
   return localEngine
 }
 

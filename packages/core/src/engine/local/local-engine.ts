@@ -68,6 +68,8 @@ export interface LocalEngineOptions {
   /** Names of further environment variables that model processes inherit. */
   readonly environment: readonly string[]
   readonly runtimeDir: string | undefined
+  /** Whether the app has no models but those of this engine, so that it cannot do without it. @default true */
+  readonly isOnlyEngine?: boolean
   /** Called when a model could not be loaded with all of its settings. */
   readonly warn?: (message: string, model: string) => void
   /** Called when a model is loaded, and when its process is released or ends. */
@@ -95,7 +97,7 @@ export class LocalEngine implements Engine {
 
   constructor(models: ModelsOnDisk, options: LocalEngineOptions) {
     const { maxContextSize = Number.POSITIVE_INFINITY, debug = () => {} } = options
-    const { onModelEvent = () => {} } = options
+    const { onModelEvent = () => {}, isOnlyEngine = true } = options
     this.#models = models
     this.machineProblem = findEngineProblem(options.modelProcessPath)
     const settings = resolveSettings(models, options, maxContextSize, (event) => {
@@ -104,7 +106,8 @@ export class LocalEngine implements Engine {
     })
     this.#loaded = new LoadedModels(settings, options.maxLoadedModels)
     this.#calls = new LocalCalls(models, this.#loaded, { ...options, maxContextSize })
-    this.health = new LocalHealth(this.#loaded, settings, () => this.#calls.isFull, this.machineProblem)
+    const isFull = (): boolean => this.#calls.isFull
+    this.health = new LocalHealth(this.#loaded, settings, isFull, this.machineProblem, isOnlyEngine)
     this.#generations = new LocalGenerations(this.#calls, this.#loaded.failures, this.#counted, debug)
   }
 

@@ -18,7 +18,7 @@ function healthOf(lastTokenAt: number, runtimeDir = new RuntimeDir(undefined)) {
   }
   const loaded = { get: () => ({ process }) } as unknown as LoadedModels
   const settings = { runtimeDir } as unknown as LocalModelSettings
-  return { health: new LocalHealth(loaded, settings, () => false), decoded }
+  return { health: new LocalHealth(loaded, settings, () => false, undefined, true), decoded }
 }
 
 test('while the model decodes for others, their last token is the proof', async () => {

@@ -31,23 +31,27 @@ export class LocalHealth implements EngineHealth {
   readonly #settings: LocalModelSettings
   readonly #isFull: () => boolean
   readonly #machineProblem: string | undefined
+  readonly #isOnlyEngine: boolean
   /** When the process of a model has crashed, by the name of the model, on the clock of `performance.now()`. */
   readonly #crashes = new Map<string, number>()
 
   /**
    * @param isFull whether the engine admits no further call
    * @param machineProblem why no model can run on this machine, if so
+   * @param isOnlyEngine whether the app has no models but those of this engine
    */
   constructor(
     loaded: LoadedModels,
     settings: LocalModelSettings,
     isFull: () => boolean,
-    machineProblem?: string,
+    machineProblem: string | undefined,
+    isOnlyEngine: boolean,
   ) {
     this.#loaded = loaded
     this.#settings = settings
     this.#isFull = isFull
     this.#machineProblem = machineProblem
+    this.#isOnlyEngine = isOnlyEngine
   }
 
   onModelEvent({ type, model }: ModelEvent): void {
@@ -57,7 +61,7 @@ export class LocalHealth implements EngineHealth {
   }
 
   async problem(): Promise<string | undefined> {
-    if (this.#machineProblem !== undefined) return this.#machineProblem
+    if (this.#isOnlyEngine && this.#machineProblem !== undefined) return this.#machineProblem
     try {
       const file = join(this.#settings.runtimeDir.ensure(), `health-${process.pid}`)
       writeFileSync(file, 'ok', { mode: 0o600 })
@@ -69,6 +73,7 @@ export class LocalHealth implements EngineHealth {
   }
 
   async problemOf(model: Model, signal: AbortSignal): Promise<string | undefined> {
+    if (this.#machineProblem !== undefined) return this.#machineProblem
     const process = this.#processOf(model)
     if (process)
       return (await isAnswering(process, signal))
