@@ -1,8 +1,11 @@
 /** The site of `docs/`, which `npm run docs` builds into `docs/.vitepress/dist` without a network. */
 import { defineConfig } from 'vitepress'
+import { writeApiReference } from './api.ts'
 import { copyLinkedFiles, linkRepository } from './links.ts'
 import { notPages, sitePath, slug } from './pages.ts'
 import { sidebar } from './sidebar.ts'
+
+await writeApiReference()
 
 export default defineConfig({
   title: 'Modelmount',

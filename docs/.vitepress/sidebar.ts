@@ -64,6 +64,14 @@ export const sidebar = (): DefaultTheme.SidebarItem[] => [
     const items = pagesOf(folder, pages)
     return items.length === 0 ? [] : [{ text, items, collapsed: index > 1 }]
   }),
+  {
+    text: 'Exported types',
+    collapsed: true,
+    items: readdirSync(`${root}docs/reference/api`, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md') && name !== 'index.md')
+      .sort()
+      .map((name) => toItem(`docs/reference/api/${name.slice(0, -3).replaceAll('\\', '/')}`)),
+  },
   ...['docs/security', 'docs/troubleshooting'].filter(exists).map(toItem),
   {
     text: 'Examples',

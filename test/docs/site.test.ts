@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
+import { entryPoints } from '../api/entry-points.ts'
 import { root } from '../packaging/npm.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
 
@@ -48,6 +49,17 @@ test('each link of the site leads to a page, a heading or a file', () => {
 
   expect(links.length).toBeGreaterThan(3_000)
   expect(links.filter(({ page, href }) => isDead(page, href))).toEqual([])
+})
+
+test('the site has a page of exported types for each entry point, and its search finds them', () => {
+  const chunks = join(site, 'assets/chunks')
+  const [index = ''] = readdirSync(chunks).filter((name) => name.includes('localSearchIndex'))
+
+  const missing = entryPoints.filter(({ name }) => !pages.has(`reference/api/${name}.html`))
+
+  expect(missing).toEqual([])
+  expect(pages.get('reference/api/@modelmount/core.html')).toContain('id="llmoptions"')
+  expect(readFileSync(join(chunks, index), 'utf8')).toContain('RateLimiterOptions')
 })
 
 test('pages load nothing from other servers', () => {

@@ -21,8 +21,9 @@ export const documentationPages: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.md') && !name.includes('decisions'))
-    .map((name) => `docs/${name.replaceAll('\\', '/')}`),
+    .map((name) => `docs/${name.replaceAll('\\', '/')}`)
+    // TypeDoc writes `docs/reference/api`.
+    .filter((name) => name.endsWith('.md') && !/^docs\/(decisions|reference\/api)\//.test(name)),
   ...['packages', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder))
       .map((name) => `${folder}/${name}/README.md`)
