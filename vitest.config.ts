@@ -1,6 +1,6 @@
 import type { ProvidedContext } from 'vitest'
 import { configDefaults, defineConfig, type TestProjectConfiguration } from 'vitest/config'
-import { aloneSuites, ciSuites, longSuites, otherMounts, unitSuites } from './test/suites.ts'
+import { aloneSuites, ciSuites, installedSuites, longSuites, otherMounts, unitSuites } from './test/suites.ts'
 import { ClientTable } from './test/support/client-table.ts'
 import { CountReporter } from './test/support/count-reporter.ts'
 import { LeakReporter } from './test/support/leak-reporter.ts'
@@ -84,7 +84,7 @@ export default defineConfig({
                 'test/**/*.test.ts',
                 'examples/**/*.test.{js,ts}',
               ],
-              exclude: [...ciSuites, ...longOnly, ...aloneSuites, ...unitSuites],
+              exclude: [...ciSuites, ...longOnly, ...aloneSuites, ...unitSuites, ...installedSuites],
             }),
             project('test-alone', {
               include: aloneSuites,

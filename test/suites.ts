@@ -48,7 +48,7 @@ const suites: Readonly<Record<string, readonly [command: 'npm test' | '.ci/run',
     '.ci/run',
     'calls through a second app, over the APIs that fewer servers have',
   ],
-  'examples/{batch-classification,interceptors,koa,modelfile,nest,observability,saas-keys,structured-extraction,testing,tool-agent,use-chat}/server.test.js':
+  'examples/{batch-classification,interceptors,koa,modelfile,nest,observability,retrieval,saas-keys,structured-extraction,team-server,testing,tool-agent,use-chat}/server.test.js':
     ['.ci/run', 'starts and ends of servers: those of express and fastify are enough for `npm test`'],
   'test/toy-dialect.test.ts': ['.ci/run', 'compiles core with one more dialect'],
   'packages/cli/src/serve-config.test.ts': [
@@ -397,6 +397,15 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     sample: 'node --watch',
   },
 }
+
+/**
+ * Tests of examples that are not in the workspace, since their packages are large. `npm run test:long -- examples`
+ * installs and runs them. `test/examples/nest-production.test.ts` runs one of them in Vitest.
+ */
+export const installedSuites: readonly string[] = [
+  'examples/nest-production/*.test.ts',
+  'examples/nextjs/server.test.js',
+]
 
 /** Suites that measure time or memory, or that keep both cores busy: no other suite runs at the same time. */
 export const aloneSuites: readonly string[] = [

@@ -2,15 +2,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { builtinModules } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
+import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
 import { filesOf, names, root } from './examples.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** Where the examples differ from the workspace on purpose, versions are not compared. */
 const { devDependencies: workspace } = JSON.parse(read('package.json'))
 
-/** Names that the examples give to the main part of their README. */
+/** Sections that each README has, in this order. */
 const sections = ['Run it', 'Test it', 'The files']
 
 describe.each(names)('examples/%s', (name) => {
@@ -105,7 +105,4 @@ function pageOf(file: string): string {
 }
 
 const importsOf = (code: string): readonly string[] =>
-  Array.from(
-    code.matchAll(/(?:^import |^export .* |^\} |import\()(?:[^'"\n]* from )?['"]([^'"]+)['"]/gm),
-    ([, from]) => from as string,
-  ).filter((specifier) => !specifier.includes(' '))
+  ts.preProcessFile(code, true, true).importedFiles.map(({ fileName }) => fileName)

@@ -9,7 +9,7 @@ import { environment, pack, run } from '../packaging/npm.ts'
 import { filesOf, names, root } from './examples.ts'
 
 // `run()` has a shorter limit of 120 s for each command, and ends it then.
-vi.setConfig({ testTimeout: 250_000 })
+vi.setConfig({ testTimeout: 250_000, maxConcurrency: 2 })
 
 /** Folders of `packages/` by the names of their packages. */
 const packages: Readonly<Record<string, string>> = {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(parent, { recursive: true, force: true }), 60_000)
 
-test.each(names)('examples/%s works in an empty folder', async (name) => {
+test.concurrent.each(names)('examples/%s works in an empty folder', async (name) => {
   const folder = join(parent, name)
   for (const file of filesOf(name)) await cp(join(root, 'examples', name, file), join(folder, file))
   const path = join(folder, 'package.json')
