@@ -26,7 +26,7 @@ beforeAll(async () => {
       if (line.startsWith('Listening on ')) resolve(line.replace('Listening on ', ''))
     })
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(() => void server.kill('SIGKILL'))
 

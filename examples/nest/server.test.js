@@ -16,7 +16,7 @@ beforeAll(async () => {
   })
   const [line] = await once(createInterface({ input: server.stdout }), 'line')
   url = line.replace('Listening on ', '')
-}, 30_000)
+}, 120_000)
 
 afterAll(() => void server.kill('SIGKILL'))
 
