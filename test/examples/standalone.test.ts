@@ -51,10 +51,12 @@ test.concurrent.each(names)('examples/%s works in an empty folder', async (name)
   for (const file of filesOf(name)) await cp(join(root, 'examples', name, file), join(folder, file))
   const path = join(folder, 'package.json')
   const manifest = JSON.parse(await readFile(path, 'utf8'))
+  const { dependencies, devDependencies } = manifest
   const changed = {
     ...manifest,
-    dependencies: fromTarballs(manifest.dependencies),
-    overrides: { ...overrides, ...siblings(manifest.dependencies) },
+    dependencies: fromTarballs(dependencies),
+    devDependencies: fromTarballs(devDependencies),
+    overrides: { ...overrides, ...siblings({ ...dependencies, ...devDependencies }) },
   }
   await writeFile(path, JSON.stringify(changed, null, 2))
 
@@ -87,7 +89,7 @@ test('seconds and tests of each example', ({ task }) => {
       }),
     ].join('\n'),
   })
-  expect([...results.keys()]).toEqual([...names])
+  expect([...results.keys()].sort()).toEqual([...names])
 })
 
 const fromTarballs = (dependencies: Readonly<Record<string, string>>): object =>
