@@ -37,17 +37,19 @@ interface ShownCommand {
   readonly words: readonly string[]
 }
 
-/** Returns the words of each `modelmount` in shell code and in inline code. */
+/** Returns the words of each `modelmount` in shell code. A service of Docker may have this name, too. */
 const commandsOf = (page: string): readonly ShownCommand[] =>
   codeBlocks(page)
     .filter(({ language }) => ['sh', 'bash'].includes(language))
     .flatMap(({ code }) => code.replaceAll('\\\n', ' ').split('\n'))
     .map((line) => line.replace(/(^|\s)#.*$/, ''))
     .flatMap((line) =>
-      [...line.matchAll(/(?:^|[\s(])(?:npx )?modelmount ((?:"[^"]*"|[^|&;>)"])*)/g)].map(([, text = '']) => ({
-        page,
-        words: text.match(/"[^"]*"|\S+/g) ?? [],
-      })),
+      [...line.matchAll(/(?:^|[\s(])(?:npx )?modelmount (?!npx )((?:"[^"]*"|[^|&;>)"])*)/g)].map(
+        ([, text = '']) => ({
+          page,
+          words: text.match(/"[^"]*"|\S+/g) ?? [],
+        }),
+      ),
     )
 
 /** Returns what is wrong with a command, if anything. */
