@@ -111,6 +111,14 @@ test.each(values)('rejects a report by anything but key, tenant, model or day: %
   )
 })
 
+test('rejects a caller that is no id, such as the caller itself', async () => {
+  const caller = { id: 'ada' } as unknown as string
+
+  await expect(reportOf({ by: 'key', caller })).rejects.toThrow(
+    new TypeError('Expected `caller` to be the id of a caller, got object'),
+  )
+})
+
 test.each(values.filter(Boolean))('rejects an order that is neither group nor cost: %s', async (order) => {
   await expect(reportOf({ by: 'key', order: order as 'cost' })).rejects.toThrow(
     "Expected `order` to be 'group' or 'cost'",

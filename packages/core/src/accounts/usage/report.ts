@@ -197,10 +197,17 @@ async function toConditions(
   return [
     ...(from ? [{ sql: 'day >= ?', values: [await firstDayOf(queries, from)] }] : []),
     ...(to ? [{ sql: 'day <= ?', values: [dayOf(to.getTime())] }] : []),
-    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
+    ...isCaller(caller),
     ...(model !== undefined ? [{ sql: 'model = ?', values: [toStorableId(model)] }] : []),
     ...(after !== undefined ? [{ sql: `${columns[by]} > ?`, values: [toStorableId(after)] }] : []),
   ]
+}
+
+function isCaller(caller: string | undefined): readonly SqlPart[] {
+  if (caller === undefined) return []
+  if (typeof caller !== 'string')
+    throw new TypeError(`Expected \`caller\` to be the id of a caller, got ${typeof caller}`)
+  return [{ sql: 'caller = ?', values: [toStorableId(caller)] }]
 }
 
 /** Returns the SQL after the columns of a report, which selects one page of its groups. */
@@ -233,7 +240,7 @@ export async function queryCalls(
   const size = checkLimit(limit)
   const last = after === undefined ? undefined : await findCall(queries, after)
   const conditions = [
-    ...(caller !== undefined ? [{ sql: 'caller = ?', values: [toStorableId(caller)] }] : []),
+    ...isCaller(caller),
     ...(last ? [{ sql: 'at <= ? AND (at < ? OR id > ?)', values: [last.at, last.at, last.id] }] : []),
   ]
   const rows = await queries.query<StoredCall>(
