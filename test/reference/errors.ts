@@ -160,14 +160,9 @@ export const renderErrorsPage = (): string =>
     '## Shapes',
     ...Object.entries(apis).flatMap(([api, render]) => [
       `In ${api}, a wrong field and an unknown model are:`,
-      block(
-        'json',
-        [
-          errorOf('invalid_request', 'Expected a number from 0 to 2, got 3.'),
-          errorOf('not_found', "The model 'llama9' does not exist."),
-        ]
-          .map((error) => JSON.stringify(bodyOf(render(error)), null, 2))
-          .join('\n'),
-      ),
+      ...[
+        errorOf('invalid_request', 'Expected a number from 0 to 2, got 3.'),
+        errorOf('not_found', "The model 'llama9' does not exist."),
+      ].map((error) => block('json', JSON.stringify(bodyOf(render(error)), null, 2))),
     ]),
   )
