@@ -171,10 +171,8 @@ test('without node-llama-cpp, the error names the command that installs it', asy
     projects.get(expresses[0] as string) as string,
   )
 
-  expect(JSON.parse(stdout)).toEqual({
-    code: 'upstream',
-    message: 'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1',
-  })
+  const message = 'The engine is not installed. Install it with: npm install node-llama-cpp@3.22.1'
+  expect(JSON.parse(stdout)).toEqual({ code: 'upstream', message, health: message })
 })
 
 test('without the engine build for this machine, the error names the command that installs it', async () => {
@@ -185,12 +183,10 @@ test('without the engine build for this machine, the error names the command tha
     const alone = { ...environment, XDG_RUNTIME_DIR: await mkdtemp(join(folder, 'run-')) }
     const { stdout } = await run(process.execPath, ['no-engine.mjs'], project, alone)
 
-    expect(JSON.parse(stdout)).toEqual({
-      code: 'upstream',
-      message: expect.stringMatching(
-        /not installed\. Install it with: npm install @node-llama-cpp\/\S+@3\.22\.1$/,
-      ),
-    })
+    const message = expect.stringMatching(
+      /not installed\. Install it with: npm install @node-llama-cpp\/\S+@3\.22\.1$/,
+    )
+    expect(JSON.parse(stdout)).toEqual({ code: 'upstream', message, health: message })
   } finally {
     await rename(`${build}-away`, build)
   }

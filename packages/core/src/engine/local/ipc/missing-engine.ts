@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { resolveFrom } from '../../../util/package-file.ts'
+import { findPackageFile, resolveFrom } from '../../../util/package-file.ts'
 import { findLibraryFolder, readLibraryVersion } from './library-version.ts'
 
 /** Names of the npm packages with a prebuilt engine, by platform and architecture of Node.js. */
@@ -16,6 +16,8 @@ const builds: Readonly<Record<string, string>> = {
   'win32-x64': 'win-x64',
   'win32-arm64': 'win-arm64',
 }
+
+const ownProcess = '@modelmount/core/model-process'
 
 /** Oldest glibc with all symbols that the builds of node-llama-cpp 3.22.1 for x64 and arm64 need. */
 const minGlibc = '2.34'
@@ -40,7 +42,9 @@ export const missingLibraryMessage =
  */
 export function findEngineProblem(processFile: string): string | undefined {
   const library = findLibraryFolder(processFile)
-  if (library === undefined) return missingLibraryMessage
+  // A file of the user may load the model process from a folder that has the library.
+  if (library === undefined)
+    return processFile === findPackageFile(ownProcess) ? missingLibraryMessage : undefined
   if (hasLocalBuild(library)) return undefined
   return findPlatformProblem(readLibraryVersion(processFile), detectPlatform(processFile))
 }
