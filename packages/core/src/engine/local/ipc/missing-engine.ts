@@ -46,7 +46,7 @@ export function findEngineProblem(processFile: string): string | undefined {
   if (library === undefined)
     return processFile === findPackageFile(ownProcess) ? missingLibraryMessage : undefined
   if (hasLocalBuild(library)) return undefined
-  return findPlatformProblem(readLibraryVersion(processFile), detectPlatform(processFile))
+  return findPlatformProblem(readLibraryVersion(processFile), detectPlatform(library))
 }
 
 /**
@@ -54,10 +54,11 @@ export function findEngineProblem(processFile: string): string | undefined {
  * @param version version of node-llama-cpp. The build must have the same version
  */
 export function describeMissingBuild(version: string, processFile = process.argv[1] ?? ''): string {
-  const platform = detectPlatform(processFile)
+  const library = findLibraryFolder(processFile)
+  const platform = detectPlatform(library)
   return (
     findPlatformProblem(version, platform) ??
-    describeBrokenBuild(platform.name, readLoadError(processFile, platform.name))
+    describeBrokenBuild(platform.name, readLoadError(library, platform.name))
   )
 }
 
@@ -86,12 +87,13 @@ export const describeBrokenBuild = (name: string, reason: string | undefined): s
     reason === undefined ? '' : `: ${reason}`
   }. Install the system libraries that it needs, or use an image that has them, such as node:22-slim.`
 
-function detectPlatform(processFile: string): EnginePlatform {
+/** @param library folder of node-llama-cpp */
+function detectPlatform(library: string | undefined): EnginePlatform {
   return {
     name: `${process.platform}-${process.arch}`,
     glibc: process.platform === 'linux' ? readGlibcVersion() : undefined,
     findBuild: (build) => {
-      const folder = findBuildFolder(processFile, build)
+      const folder = findBuildFolder(library, build)
       if (folder === undefined) return undefined
       return existsSync(addonIn(folder, build)) ? 'build' : 'empty package'
     },
@@ -113,8 +115,7 @@ function readGlibcVersion(): string | undefined {
 }
 
 /** Builds are dependencies of node-llama-cpp. With pnpm, only node-llama-cpp itself finds them. */
-function findBuildFolder(processFile: string, build: string): string | undefined {
-  const library = findLibraryFolder(processFile)
+function findBuildFolder(library: string | undefined, build: string): string | undefined {
   if (library === undefined) return undefined
   try {
     let folder = dirname(resolveFrom(join(library, 'package.json'), `@node-llama-cpp/${build}`))
@@ -128,10 +129,10 @@ function findBuildFolder(processFile: string, build: string): string | undefined
 const addonIn = (folder: string, build: string): string => join(folder, 'bins', build, 'llama-addon.node')
 
 /** Loads the native code of a build, which also the tests of node-llama-cpp could not do. Returns the error. */
-function readLoadError(processFile: string, name: string): string | undefined {
+function readLoadError(library: string | undefined, name: string): string | undefined {
   const build = builds[name] ?? ''
   try {
-    createRequire(import.meta.url)(addonIn(findBuildFolder(processFile, build) ?? '', build))
+    createRequire(import.meta.url)(addonIn(findBuildFolder(library, build) ?? '', build))
     return undefined
   } catch (error) {
     // Clients may see the message, but no paths.
