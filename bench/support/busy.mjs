@@ -1,4 +1,4 @@
-// Uses a share of a core, without any request: what a machine loses to a second program by itself.
+// Uses a share of a core, to measure how much that alone slows another program.
 // Usage: node busy.mjs 0.2
 const share = Number(process.argv[2])
 const periodMs = 2

@@ -1,7 +1,7 @@
 /** Which Markdown files of the repository are pages of the site, and their addresses. Paths are from the repository root. */
 import { posix } from 'node:path'
 
-/** What VitePress leaves out of the Markdown files that it finds. `isPage` agrees with it. */
+/** Patterns of Markdown files that are no pages of the site. `isPage` must give the same answer. */
 export const notPages: readonly string[] = [
   'README.md',
   '{.ci,bench,scripts,shared,test}/**',

@@ -11,13 +11,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { environment, nodeOf, pack, root, run } from '../packaging/npm.ts'
+import { freePort } from '../support/free-port.ts'
 import { type Listening, listen } from '../support/listen.ts'
 import {
   buildImage,
@@ -108,15 +107,6 @@ async function start(): Promise<{
     return code
   }
   return { url: `http://127.0.0.1:${settings.PORT}`, stop, settings }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 test('the image has the app and the engine for the CPU, no secrets, no models and no engines for graphics cards', async () => {

@@ -2,8 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { createLlm } from '@modelmount/core'
 import type { Engine } from '@modelmount/core/engine'
@@ -12,6 +11,7 @@ import { healthRouter, llmRouter } from '@modelmount/express'
 import express from 'express'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { listen } from '../support/listen.ts'
 import { readRecipe, requireProgram } from './debian.ts'
 
@@ -85,15 +85,6 @@ beforeAll(async () => {
 }, 60_000)
 
 afterAll(() => stop())
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 const chat = (signal?: AbortSignal, headers = {}) =>
   fetch(`${url}/v1/chat/completions`, {

@@ -1,36 +1,9 @@
 /** Checks that each `modelmount …` of the pages names a command and options that exist. */
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { root } from '../packaging/npm.ts'
-import { codeBlocks, documentationPages } from '../support/pages.ts'
+import { program } from '../../packages/cli/src/program.ts'
+import { documentationPages, shellLines } from '../support/pages.ts'
 
-/** What the test needs of a command of the package commander. */
-interface CliCommand {
-  name(): string
-  aliases(): readonly string[]
-  readonly commands: readonly CliCommand[]
-  readonly options: readonly { readonly long?: string; readonly short?: string }[]
-}
-
-const isCommand = (value: unknown): value is CliCommand =>
-  typeof value === 'object' && value !== null && 'commands' in value && 'options' in value
-
-const folder = join(root, 'packages/cli/dist/commands')
-const modules = await Promise.all(
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.js'))
-    .map(
-      (name): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(join(folder, name)).href),
-    ),
-)
-const program: CliCommand = {
-  name: () => 'modelmount',
-  aliases: () => [],
-  commands: modules.flatMap((module) => Object.values(module).filter(isCommand)),
-  options: [{ long: '--version', short: '-v' }],
-}
+type CliCommand = typeof program
 
 interface ShownCommand {
   readonly page: string
@@ -39,9 +12,7 @@ interface ShownCommand {
 
 /** Returns the words of each `modelmount` in shell code. A service of Docker may have this name, too. */
 const commandsOf = (page: string): readonly ShownCommand[] =>
-  codeBlocks(page)
-    .filter(({ language }) => ['sh', 'bash'].includes(language))
-    .flatMap(({ code }) => code.replaceAll('\\\n', ' ').split('\n'))
+  shellLines(page)
     .map((line) => line.replace(/(^|\s)#.*$/, ''))
     .flatMap((line) =>
       [...line.matchAll(/(?:^|[\s(])(?:npx )?modelmount (?!npx )((?:"[^"]*"|[^|&;>)"])*)/g)].map(
@@ -54,7 +25,7 @@ const commandsOf = (page: string): readonly ShownCommand[] =>
 
 /** Returns what is wrong with a command, if anything. */
 function mistakeIn({ page, words }: ShownCommand): string | undefined {
-  let command = program
+  let command: CliCommand = program
   let rest = words
   for (;;) {
     const sub = command.commands.find(

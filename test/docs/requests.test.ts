@@ -6,7 +6,7 @@ import express from 'express'
 import request from 'supertest'
 import { afterAll, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-import { codeBlocks, documentationPages } from '../support/pages.ts'
+import { codeBlocks, documentationPages, shellLines } from '../support/pages.ts'
 
 const blocks = documentationPages.flatMap(codeBlocks)
 
@@ -17,15 +17,15 @@ interface ShownRequest {
 }
 
 /** The requests of `curl` in shell code. */
-const requests = blocks
-  .filter(({ language }) => ['sh', 'bash'].includes(language))
-  .flatMap(({ page, code }) =>
-    [...code.replaceAll(/\\\n\s*/g, '').matchAll(/curl (.*)/g)].map(([, line = '']): ShownRequest => {
+const requests = documentationPages.flatMap((page) =>
+  shellLines(page).flatMap((shown) =>
+    [...shown.matchAll(/curl (.*)/g)].map(([, line = '']): ShownRequest => {
       const [, path = '/'] = /http:\/\/[^/\s]+(\/[^\s'"]*)/.exec(line) ?? []
       const [, body] = /(?:-d|--json) '([^']*)'/.exec(line) ?? []
       return { page, path, body: line.includes('text/plain') ? undefined : body }
     }),
-  )
+  ),
+)
 
 const llm = await createLlm({ engine: scriptedEngine('Hello.') })
 const app = express().use('/llm', llmRouter(llm)).use(llmRouter(llm))

@@ -2,25 +2,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import ts from 'typescript'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { root } from '../packaging/npm.ts'
 import { emptyFolder } from '../support/empty-folder.ts'
+import { freePort } from '../support/free-port.ts'
 import { codeBlocks } from '../support/pages.ts'
 
 const run = promisify(execFile)
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { readonly port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
 
 /** Writes the files of a page: blocks that begin with `// name.js`, and what continues them. Returns the last one. */
 function writeFiles(page: string, folder: string): string {

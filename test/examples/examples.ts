@@ -1,8 +1,6 @@
 /** The examples, as they are in git. */
 import { execFileSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-
-export const root = fileURLToPath(new URL('../..', import.meta.url))
+import { root } from '../packaging/npm.ts'
 
 /** Paths from the root of the repository, without ignored files. */
 const tracked = execFileSync(

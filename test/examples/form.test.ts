@@ -4,7 +4,8 @@ import { builtinModules } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import ts from 'typescript'
 import { describe, expect, test } from 'vitest'
-import { filesOf, names, root } from './examples.ts'
+import { root } from '../packaging/npm.ts'
+import { filesOf, names } from './examples.ts'
 
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 

@@ -5,8 +5,8 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { environment, pack, run } from '../packaging/npm.ts'
-import { filesOf, names, root } from './examples.ts'
+import { environment, pack, root, run } from '../packaging/npm.ts'
+import { filesOf, names } from './examples.ts'
 
 // `run()` has a shorter limit of 120 s for each command, and ends it then.
 vi.setConfig({ testTimeout: 250_000, maxConcurrency: 2 })

@@ -1,9 +1,8 @@
 /** Starts llama.cpp's server with the built-in model. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { modelPath } from '@modelmount/tiny-model'
 import { buildLlamaServer } from '../peers/llama-server.ts'
+import { freePort } from './free-port.ts'
 import { until } from './processes.ts'
 
 export interface LlamaServerProcess {
@@ -37,12 +36,4 @@ export async function startLlamaServer(...options: readonly string[]): Promise<L
     clearInterval(watch)
   }
   return { url, stop: () => void server.kill() }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { readonly port: number }
-  probe.close()
-  return port
 }

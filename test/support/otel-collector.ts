@@ -1,11 +1,10 @@
 /** Builds and starts a collector of OpenTelemetry, with its own builder. Needs Go and its module proxy. */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
 import { until } from './processes.ts'
 
 const version = 'v0.165.0'
@@ -38,14 +37,6 @@ async function build(): Promise<string> {
   const builder = `go.opentelemetry.io/collector/cmd/builder@${version}`
   await run('go', ['run', builder, '--config', join(folder, 'build.yaml')], { cwd: folder, timeout: 900_000 })
   return binary
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 export async function startCollector(folder: string): Promise<Collector> {

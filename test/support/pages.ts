@@ -55,3 +55,9 @@ export const codeBelow = (page: string, heading: string): readonly string[] =>
   codeBlocks(page)
     .filter((block) => block.heading === heading && block.language === 'js')
     .map(({ code }) => code)
+
+/** Returns the lines of the shell code of a page. A line that ends with a backslash is joined to the next one. */
+export const shellLines = (page: string): readonly string[] =>
+  codeBlocks(page)
+    .filter(({ language }) => ['sh', 'bash'].includes(language))
+    .flatMap(({ code }) => code.replaceAll('\\\n', ' ').split('\n'))

@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
 import { environment } from '../packaging/npm.ts'
+import { freePort } from '../support/free-port.ts'
 import { createProject, greet, greeting, start, type ToolProject } from './project.ts'
 
 vi.setConfig({ testTimeout: 130_000 })
@@ -73,12 +71,3 @@ test.each(isThorough ? ['cluster'] : [])('PM2 in %s mode reloads the app, and st
   expect(await (await fetch(url)).text()).toBe('second version')
   expect(await greet(url)).toBe(greeting)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
