@@ -5,10 +5,15 @@ import { checkParameterCount, replaceParameters, type SqlValue, toExact } from '
 import { retryOnConflict } from '../retry-on-conflict.ts'
 import { isBusy } from './failures.ts'
 
-/** @param path an existing file, or `:memory:` */
-export async function connect(path: string, isReader: boolean): Promise<Connection> {
+/**
+ * @param path an existing file, or `:memory:`
+ * @param checkFile throws if the path has another file than expected. Is called after the database file is opened,
+ * and before its `-wal` file is: SQLite would apply the `-wal` file of another database, and delete it at the end.
+ */
+export async function connect(path: string, isReader: boolean, checkFile: () => void): Promise<Connection> {
   const connection = new Connection(openExisting(await loadSqlite(), path))
   try {
+    checkFile()
     // The app's thread repeats statements that fail with a lock, so a thread waits only 10 ms for it.
     connection.run('PRAGMA busy_timeout = 10')
     const settings = isReader

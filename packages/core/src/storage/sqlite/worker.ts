@@ -91,13 +91,15 @@ class SqliteServer {
 }
 
 async function open({ path, isReader, expected, replaced }: OpenRequest): Promise<SqliteServer> {
-  if (path === ':memory:') return new SqliteServer(path, await connect(path, isReader), undefined)
+  if (path === ':memory:') return new SqliteServer(path, await connect(path, isReader, () => {}), undefined)
   const found = identifyFiles(path)
   if (found.database === undefined) throw new FilesChanged('missing', path)
-  if (replaced) expectOwnLog(path, found, replaced.files)
-  // A connection to a replaced file would apply the `-wal` file of the old one to it, and delete that file at its end.
-  if (expected) expectSame(path, expected, found)
-  const connection = await connect(path, isReader).catch((cause: unknown) => {
+  const checkFile = () => {
+    const opened = identifyFiles(path)
+    if (replaced) expectOwnLog(path, opened, replaced.files)
+    expectSame(path, expected ?? { ...opened, database: found.database }, opened)
+  }
+  const connection = await connect(path, isReader, checkFile).catch((cause: unknown) => {
     throw identifyFiles(path).database === undefined ? new FilesChanged('missing', path) : cause
   })
   const files = identifyFiles(path)
