@@ -134,32 +134,32 @@ function report(samples, names) {
   const added = (measure, name, number) =>
     of(measure, name, number).map((value, round) => value - samples[measure][round]['llama-server'][number])
   const ratio = (name) => samples.throughput.map((round) => round[name].rate / round['llama-server'].rate)
-  printTable(
-    [
-      ...['', 'first token adds, ms', 'quartiles', 'CPU per streamed token, µs', 'whole answer adds, ms'],
-      ...[
+  const isServer = (name) => name.startsWith('llama-server')
+  if (samples.stream)
+    printTable(
+      [
+        ...['', 'first token adds, ms', 'quartiles', 'CPU per streamed token, µs', 'whole answer adds, ms'],
         'CPU per whole answer, ms',
-        `tokens/s of ${parallel} streams`,
-        'of llama-server',
-        'quartiles',
-        'cores',
       ],
-    ],
+      names
+        .filter((name) => !isServer(name))
+        .map((name) => [
+          name,
+          median(added('stream', name, 'first')).toFixed(2),
+          range(added('stream', name, 'first')),
+          mean(of('stream', name, 'cpu')).toFixed(0),
+          median(added('unary', name, 'ms')).toFixed(2),
+          mean(of('unary', name, 'cpu')).toFixed(2),
+        ]),
+    )
+  printTable(
+    ['', `tokens/s of ${parallel} streams`, 'of llama-server', 'quartiles', 'cores'],
     names.map((name) => [
       name,
-      ...(name.startsWith('llama-server')
-        ? ['–', '–', '–', '–', '–']
-        : [
-            median(added('stream', name, 'first')).toFixed(2),
-            range(added('stream', name, 'first')),
-            mean(of('stream', name, 'cpu')).toFixed(0),
-            median(added('unary', name, 'ms')).toFixed(2),
-            mean(of('unary', name, 'cpu')).toFixed(2),
-          ]),
       median(of('throughput', name, 'rate')).toFixed(0),
       median(ratio(name)).toFixed(3),
       range(ratio(name)),
-      name.startsWith('llama-server') ? '–' : mean(of('throughput', name, 'cores')).toFixed(2),
+      isServer(name) ? '–' : mean(of('throughput', name, 'cores')).toFixed(2),
     ]),
   )
   const others = Object.values(samples).flatMap((rounds) => rounds.map((round) => round.others))
