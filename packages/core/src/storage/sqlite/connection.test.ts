@@ -5,12 +5,11 @@ import { emptyFolder } from '../../../../../test/support/empty-folder.ts'
 import { connect } from './connection.ts'
 
 const folder = emptyFolder()
-const accept = () => {}
 
 test.each([true, false])('a missing file is not created, isReader: %s', async (isReader) => {
   const path = join(folder, 'missing.db')
 
-  await expect(connect(path, isReader, accept)).rejects.toThrow(/unable to open/)
+  await expect(connect(path, isReader)).rejects.toThrow(/unable to open/)
 
   expect(existsSync(path)).toBe(false)
 })
@@ -19,7 +18,7 @@ test('a path may have the special characters of URLs', async () => {
   const path = join(folder, '50% of #1?mode=ro.db')
   writeFileSync(path, '')
 
-  const connection = await connect(path, false, accept)
+  const connection = await connect(path, false)
 
   connection.run('CREATE TABLE t (number INTEGER)')
   connection.run('INSERT INTO t VALUES (?)', [1])

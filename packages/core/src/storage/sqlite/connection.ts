@@ -10,7 +10,11 @@ import { isBusy } from './failures.ts'
  * @param checkFile throws if the path has another file than expected. Is called after the database file is opened,
  * and before its `-wal` file is: SQLite would apply the `-wal` file of another database, and delete it at the end.
  */
-export async function connect(path: string, isReader: boolean, checkFile: () => void): Promise<Connection> {
+export async function connect(
+  path: string,
+  isReader: boolean,
+  checkFile: () => void = () => {},
+): Promise<Connection> {
   const connection = new Connection(openExisting(await loadSqlite(), path))
   try {
     checkFile()

@@ -91,7 +91,7 @@ class SqliteServer {
 }
 
 async function open({ path, isReader, expected, replaced }: OpenRequest): Promise<SqliteServer> {
-  if (path === ':memory:') return new SqliteServer(path, await connect(path, isReader, () => {}), undefined)
+  if (path === ':memory:') return new SqliteServer(path, await connect(path, isReader), undefined)
   const found = identifyFiles(path)
   if (found.database === undefined) throw new FilesChanged('missing', path)
   const checkFile = () => {
