@@ -28,6 +28,12 @@ const { values: options } = parseArgs({
      * stop early.
      */
     words: { type: 'string', default: '300' },
+    /** Numbers of streams, separated by commas. @default 1,2,4,8,16 */
+    streams: { type: 'string' },
+    /** Lengths of prompts in tokens, separated by commas. @default 100,500,1500 */
+    prompts: { type: 'string' },
+    /** Layers on graphics cards. @default what `modelmount serve` chooses */
+    'gpu-layers': { type: 'string' },
     /** Names of measures, separated by commas. */
     only: { type: 'string' },
     /** File that receives all numbers. */
@@ -44,14 +50,21 @@ const { version } = createRequire(import.meta.url)('../packages/cli/package.json
 const isTiny = isTinyModel(model)
 const named = toQuestion(model, Number(options.words))
 
-const server = await serve({ model, threads, parallel, context })
+const gpu = options['gpu-layers'] && { 'gpu-layers': options['gpu-layers'] }
+const server = await serve({ model, threads, parallel, context, ...gpu })
 try {
   const ours = { ...named, url: server.url, probe: server.probe, roots: [server.id] }
   const pid = options['against-pid'] && Number(options['against-pid'])
   const theirs = { ...named, url: against.replace(/\/$/, ''), roots: pid ? [pid] : undefined }
   const guard = new IdleGuard(theirs.roots)
   const chosen = choose(
-    measures({ isTiny, slots: Number(parallel), wordsFor: await sameWords(ours, theirs) }),
+    measures({
+      isTiny,
+      slots: Number(parallel),
+      wordsFor: await sameWords(ours, theirs),
+      counts: toNumbers(options.streams),
+      lengths: toNumbers(options.prompts),
+    }),
   )
 
   await describe(theirs, guard)
@@ -73,6 +86,14 @@ function choose(all) {
   const chosen = Object.entries(all).filter(([name]) => isChosen(name))
   if (chosen.length === 0) throw new Error(`--only takes: ${Object.keys(all).join(', ')}`)
   return Object.fromEntries(chosen)
+}
+
+/** Ascending, for a list such as `1,8`. */
+function toNumbers(list) {
+  return list
+    ?.split(',')
+    .map(Number)
+    .sort((a, b) => a - b)
 }
 
 /** Returns a function from prompt tokens to words. Warns if the two servers count different tokens. */

@@ -214,6 +214,7 @@ interface LongSuite {
     | 'peers'
     | 'upstreams'
     | 'fleet'
+    | 'gpu'
     | 'operations'
   /** What the suite tries in the long run. */
   readonly tries: string
@@ -379,6 +380,10 @@ export const longSuites: Readonly<Record<string, LongSuite>> = {
     part: 'fleet',
     tries:
       'four replicas of the built-in model: 200 conversations, and a replica killed every 20 s for five minutes',
+  },
+  'test/bench/gpu-scripts.test.ts': {
+    part: 'gpu',
+    tries: 'the benchmark of graphics cards on the processor: packing, building llama.cpp, comparing',
   },
   'test/upstream/conformance/{openai,anthropic,ollama,modelmount}.test.ts': {
     part: 'upstreams',

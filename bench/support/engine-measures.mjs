@@ -8,11 +8,10 @@ import { cpuSeconds, memoryBytes, trees } from './processes.mjs'
 
 const shortPrompt = () => prompt(8)
 /** Lengths of prompts, in tokens. */
-export const promptLengths = [100, 500, 1_500]
-const longest = promptLengths.at(-1)
-/** Tokens per answer, by the number of parallel answers. */
+const promptLengths = [100, 500, 1_500]
+/** Tokens per answer, by the number of parallel answers. Other numbers of answers take those of the next lower one. */
 const streamTokens = { 1: 160, 2: 48, 4: 24, 8: 24, 16: 12 }
-export const streamCounts = Object.keys(streamTokens).map(Number)
+const streamCounts = Object.keys(streamTokens).map(Number)
 
 /** Below 64 MiB, the work around a token costs more than the token. */
 export const isTinyModel = (file) => statSync(file).size < 2 ** 26
@@ -20,11 +19,14 @@ export const isTinyModel = (file) => statSync(file).size < 2 ** 26
 /**
  * @param how `isTiny`: only overhead is measured. Samples are longer, because parallel answers hardly
  * overlap. `wordsFor`: the number of words for a number of prompt tokens. `slots`: the number of parallel
- * answers.
+ * answers. `counts`: numbers of streams. `lengths`: lengths of prompts, in tokens.
  */
-export const measures = (how) => ({
+export const measures = ({ counts = streamCounts, lengths = promptLengths, ...rest }) =>
+  measuresOf({ ...rest, counts, lengths, longest: lengths.at(-1) })
+
+const measuresOf = (how) => ({
   short: firstTokens(how),
-  ...Object.fromEntries(streamCounts.map((count) => [`streams${count}`, streams(count, how)])),
+  ...Object.fromEntries(how.counts.map((count) => [`streams${count}`, streams(count, how)])),
   prompts: prompts(how),
   fair: fairness(how),
   calls: calls(how),
@@ -42,7 +44,8 @@ const firstTokens = ({ isTiny }) => ({
 
 function streams(count, { isTiny, slots }) {
   const label = (what) => `${count} ${count === 1 ? 'stream' : 'streams'}, ${what}`
-  const tokens = scaled(streamTokens[count], isTiny)
+  const known = streamCounts.findLast((known) => known <= count)
+  const tokens = scaled(streamTokens[known], isTiny)
   const target = count === 1 ? 0.95 : 0.97
   return {
     rows: {
@@ -79,17 +82,20 @@ function streams(count, { isTiny, slots }) {
   }
 }
 
-const prompts = ({ isTiny, wordsFor }) => ({
+const prompts = ({ isTiny, wordsFor, lengths, longest }) => ({
   rows: {
-    ...toRows(promptLengths, (length) => ({
+    ...toRows(lengths, (length) => ({
       [`first${length}`]: { label: `first token of a prompt of ${length} tokens, ms` },
     })),
-    ...toRows(promptLengths.slice(1), (length) => ({
-      [`prefill${length}`]: {
-        label: `prefill of ${length} tokens, tokens/s`,
-        ...(!isTiny && { atLeast: 0.95 }),
-      },
-    })),
+    ...toRows(
+      lengths.filter((length) => length >= 500),
+      (length) => ({
+        [`prefill${length}`]: {
+          label: `prefill of ${length} tokens, tokens/s`,
+          ...(!isTiny && { atLeast: 0.95 }),
+        },
+      }),
+    ),
     again: {
       label: `prompt of ${longest} tokens again, % of the first time`,
       ...(!isTiny && { oursAtMost: 2 }),
@@ -104,7 +110,7 @@ const prompts = ({ isTiny, wordsFor }) => ({
     const numbers = {}
     let text = ''
     let cold = 0
-    for (const length of promptLengths) {
+    for (const length of lengths) {
       text = prompt(wordsFor(length))
       const { first, promptTokens } = await ask(side, { prompt: text, tokens: 2 })
       cold = first
@@ -121,7 +127,7 @@ const prompts = ({ isTiny, wordsFor }) => ({
   },
 })
 
-const fairness = ({ isTiny, wordsFor }) => ({
+const fairness = ({ isTiny, wordsFor, longest }) => ({
   rows: {
     gap: {
       label: `longest gap of a stream during another prompt of ${longest} tokens, ms`,

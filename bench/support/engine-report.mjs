@@ -1,5 +1,4 @@
 // Report of the engine benchmark: ratios with their controls, and whether a row counts.
-import { promptLengths, streamCounts } from './engine-measures.mjs'
 import { allowed } from './idle-guard.mjs'
 import { median, print, printTable, quartiles } from './measure.mjs'
 
@@ -34,14 +33,8 @@ export function report(rows, [mine, other]) {
     ['', mine, other, `${mine} / ${other}`, 'quartiles', 'control', 'target', 'valid'],
     rows.map(toCells),
   )
-  printGrowth('concurrent calls', 'ms per token', rows, streamCounts, (count) => [
-    `streams${count}.all`,
-    (rate) => 1_000 / rate,
-  ])
-  printGrowth('prompt tokens', 'ms to the first token', rows, promptLengths, (length) => [
-    `prompts.first${length}`,
-    (ms) => ms,
-  ])
+  printGrowth('concurrent calls', 'ms per token', rows, /^streams(\d+)\.all$/, (rate) => 1_000 / rate)
+  printGrowth('prompt tokens', 'ms to the first token', rows, /^prompts\.first(\d+)$/, (ms) => ms)
   printMemory(rows)
   const valid = rows.filter(({ doubts }) => doubts.length === 0)
   const missed = valid.filter((row) => isMet(row) === false)
@@ -82,12 +75,14 @@ function isMet({ ours, ratio, atLeast, atMost, oursAtMost }) {
   return atMost && ratio <= atMost
 }
 
-/** Prints a cost at several sizes, relative to the cost at the smallest size. */
-function printGrowth(size, cost, rows, sizes, find) {
-  const lines = sizes.flatMap((one) => {
-    const [name, toCost] = find(one)
-    const row = rows.find((row) => row.name === name)
-    return row ? [[one, ...[row.ours, row.theirs].map((values) => toCost(median(values)))]] : []
+/**
+ * Prints a cost at several sizes, relative to the cost at the smallest size.
+ * @param name of the rows: the group is the size
+ */
+function printGrowth(size, cost, rows, name, toCost) {
+  const lines = rows.flatMap((row) => {
+    const [, one] = name.exec(row.name) ?? []
+    return one ? [[one, ...[row.ours, row.theirs].map((values) => toCost(median(values)))]] : []
   })
   if (lines.length < 2) return
   const [[, ours, theirs]] = lines

@@ -21,6 +21,7 @@ const parts = [
     'peers',
     'upstreams',
     'fleet',
+    'gpu',
     'operations',
   ],
 ]
