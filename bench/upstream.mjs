@@ -19,8 +19,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '12' },
     /** Calls to each gateway before the first round: V8 compiles code that runs often. */
     'warm-up': { type: 'string', default: '2000' },
-    /** Leaves everything out but the throughput, which is all that a large model has time for. */
-    'only-throughput': { type: 'boolean', default: false },
+    /** Names of measures, separated by commas. A large model has time for `throughput` only. */
+    only: { type: 'string', default: 'first,stream,unary,throughput' },
     /** Tokens of each of the parallel streams. */
     tokens: { type: 'string', default: '150' },
     /** Id of the first of the 32 tokens that answers consist of. */
@@ -40,13 +40,20 @@ const started = async (server) => {
   return servers.at(-1)
 }
 
-/** Three streams, one after the other, with the CPU time of the process in front of llama-server. */
+/** Short streams, one after the other: the time to their first tokens. */
+async function first(side) {
+  const times = []
+  for (let index = 0; index < 20; index++)
+    times.push((await ask(side, { prompt: prompt(20), tokens: 4 })).first)
+  return { ms: median(times) }
+}
+
+/** Three streams, one after the other: the CPU time of the process in front of llama-server. */
 async function stream(side) {
   const before = cpu(side)
-  const first = []
   const tokens = 300
-  for (let index = 0; index < 3; index++) first.push((await ask(side, { prompt: prompt(20), tokens })).first)
-  return { first: median(first), cpu: ((cpu(side) - before) * 1e6) / (3 * tokens) }
+  for (let index = 0; index < 3; index++) await ask(side, { prompt: prompt(20), tokens })
+  return { cpu: ((cpu(side) - before) * 1e6) / (3 * tokens) }
 }
 
 /** Whole answers, one after the other. */
@@ -83,10 +90,8 @@ async function throughput(side) {
 
 const cpu = ({ id }) => (id ? cpuSeconds(trees([id])) : 0)
 
-const measures = {
-  ...(!options['only-throughput'] && { stream: { run: stream }, unary: { run: unary } }),
-  throughput: { run: throughput },
-}
+const runs = { first, stream, unary, throughput }
+const measures = Object.fromEntries(options.only.split(',').map((name) => [name, { run: runs[name] }]))
 
 /** Short calls, 16 at a time. */
 async function warmUp(side) {
@@ -128,40 +133,39 @@ try {
 }
 
 function report(samples, names) {
-  const of = (measure, name, number) => (samples[measure] ?? []).map((round) => round[name][number])
+  const of = (measure, name, number) => samples[measure].map((round) => round[name][number])
   const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length
   /** Differences to llama-server itself in the same round. */
-  const added = (measure, name, number) =>
-    of(measure, name, number).map((value, round) => value - samples[measure][round]['llama-server'][number])
+  const added = (measure, name) =>
+    of(measure, name, 'ms').map((value, round) => value - samples[measure][round]['llama-server'].ms)
   const ratio = (name) => samples.throughput.map((round) => round[name].rate / round['llama-server'].rate)
-  const isServer = (name) => name.startsWith('llama-server')
-  if (samples.stream)
-    printTable(
-      [
-        ...['', 'first token adds, ms', 'quartiles', 'CPU per streamed token, µs', 'whole answer adds, ms'],
-        'CPU per whole answer, ms',
-      ],
-      names
-        .filter((name) => !isServer(name))
-        .map((name) => [
-          name,
-          median(added('stream', name, 'first')).toFixed(2),
-          range(added('stream', name, 'first')),
-          mean(of('stream', name, 'cpu')).toFixed(0),
-          median(added('unary', name, 'ms')).toFixed(2),
-          mean(of('unary', name, 'cpu')).toFixed(2),
-        ]),
-    )
-  printTable(
-    ['', `tokens/s of ${parallel} streams`, 'of llama-server', 'quartiles', 'cores'],
-    names.map((name) => [
-      name,
-      median(of('throughput', name, 'rate')).toFixed(0),
-      median(ratio(name)).toFixed(3),
-      range(ratio(name)),
-      isServer(name) ? '–' : mean(of('throughput', name, 'cores')).toFixed(2),
-    ]),
-  )
+  const inFront = names.filter((name) => !name.startsWith('llama-server'))
+  const printMeasure = (measure, head, sides, toCells) => {
+    if (samples[measure])
+      printTable(
+        ['', ...head],
+        sides.map((name) => [name, ...toCells(name)]),
+      )
+  }
+  printMeasure('first', ['first token adds, ms', 'quartiles'], inFront, (name) => [
+    median(added('first', name)).toFixed(2),
+    range(added('first', name)),
+  ])
+  printMeasure('stream', ['CPU per streamed token, µs'], inFront, (name) => [
+    mean(of('stream', name, 'cpu')).toFixed(0),
+  ])
+  printMeasure('unary', ['whole answer adds, ms', 'quartiles', 'CPU, ms'], inFront, (name) => [
+    median(added('unary', name)).toFixed(2),
+    range(added('unary', name)),
+    mean(of('unary', name, 'cpu')).toFixed(2),
+  ])
+  const streams = [`tokens/s of ${parallel} streams`, 'of llama-server', 'quartiles', 'cores']
+  printMeasure('throughput', streams, names, (name) => [
+    median(of('throughput', name, 'rate')).toFixed(0),
+    median(ratio(name)).toFixed(3),
+    range(ratio(name)),
+    inFront.includes(name) ? mean(of('throughput', name, 'cores')).toFixed(2) : '–',
+  ])
   const others = Object.values(samples).flatMap((rounds) => rounds.map((round) => round.others))
   print(`Other processes used at most ${Math.max(...others).toFixed(2)} of a core during a sample.`)
 }
