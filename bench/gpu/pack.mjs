@@ -35,7 +35,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const into = options.into ?? join(root, 'bench/gpu/packed')
 /** What the addon, llama.cpp's libraries and llama-server are built from. */
 const sourceFolders = [
-  ...['CMakeLists.txt', 'LICENSE', 'cmake', 'common', 'ggml', 'include', 'src', 'vendor'],
+  ...['CMakeLists.txt', 'LICENSE', 'cmake', 'common', 'ggml', 'include', 'src', 'vendor', 'scripts/*.cmake'],
   ...[
     'tools',
     ':!tools/ui/src',

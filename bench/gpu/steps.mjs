@@ -89,6 +89,8 @@ function build() {
     NLC_VARIANT: isCuda ? `cuda.${release}` : release,
     NLC_CURRENT_PLATFORM: 'linux-x64',
     NLC_TARGET_PLATFORM: 'linux-x64',
+    CMAKE_C_FLAGS: '-w',
+    CMAKE_CXX_FLAGS: '-w',
     GGML_NATIVE: 'ON',
     GGML_OPENMP: 'OFF',
     GGML_CCACHE: 'OFF',
@@ -206,12 +208,14 @@ function report() {
   writeFileSync(join(results, 'gpu.md'), `${pages.join('\n\n')}\n`)
 }
 
-const middle = (values) => {
+function middle(values) {
   const value = values.toSorted((a, b) => a - b)[values.length >> 1]
   return value === null || value === undefined ? '–' : value.toFixed(value < 10 ? 2 : 1)
 }
 
-const modelFile = (shape) => join(work, 'models', `${shape}.q4_0.gguf`)
+function modelFile(shape) {
+  return join(work, 'models', `${shape}.q4_0.gguf`)
+}
 
 /** Is stopped when the time of this call is over. */
 function run(command, args) {
