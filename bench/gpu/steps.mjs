@@ -1,8 +1,8 @@
 // The steps of run.sh, on the machine with the card. Each finished step leaves a mark, so that a later call begins with
 // the next one.
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -80,7 +80,7 @@ async function take(name) {
 }
 
 /** Builds the addon and llama-server in one tree, so that both have the same kernels. Ninja goes on after a stop. */
-function build() {
+async function build() {
   const { release } = JSON.parse(readFileSync(join(llama, 'binariesGithubRelease.json'), 'utf8'))
   const folder = join(work, `build-${backend}`)
   const define = {
@@ -102,14 +102,11 @@ function build() {
     LLAMA_OPENSSL: 'OFF',
     ...(isCuda && { GGML_CUDA: 'ON', CMAKE_CUDA_ARCHITECTURES: 'native' }),
   }
-  run('cmake', [
+  await run('cmake', [
     ...['-G', 'Ninja', '-S', llama, '-B', folder],
     ...Object.entries(define).map(([name, value]) => `-D${name}=${value}`),
   ])
-  run('cmake', [
-    ...['--build', folder, '--target', 'llama-addon', 'llama-server'],
-    ...['--parallel', `${availableParallelism()}`],
-  ])
+  await run('ninja', ['-C', folder, 'llama-addon', 'llama-server'])
   mkdirSync(binaries, { recursive: true })
   for (const from of [folder, join(folder, 'bin'), join(folder, 'llama.cpp/bin')]) {
     if (!existsSync(from)) continue
@@ -121,6 +118,7 @@ function build() {
     customCmakeOptions: {},
     progressLogs: false,
     platform: 'linux',
+    platformInfo: { name: 'Linux', version: '' },
     arch: 'x64',
     llamaCpp,
   }
@@ -157,7 +155,7 @@ async function compare(shape, slots, context, args) {
   try {
     await isHealthy(`http://127.0.0.1:${port}/health`, theirs)
     const name = `${args[1].split(',').at(-1)}-${shape}`
-    run(process.execPath, [
+    await run(process.execPath, [
       ...[join(tree, 'bench/engine.mjs'), '--model', model, '--against', `http://127.0.0.1:${port}`],
       ...[
         '--against-pid',
@@ -217,11 +215,18 @@ function modelFile(shape) {
   return join(work, 'models', `${shape}.q4_0.gguf`)
 }
 
-/** Is stopped when the time of this call is over. */
-function run(command, args) {
-  const timeout = Math.max(1, Math.ceil(endsAt - performance.now()))
-  const { status, signal, error } = spawnSync(command, args, { stdio: 'inherit', timeout })
-  if (signal === 'SIGTERM') throw new TimeIsUp(`Stopped ${command}.`)
-  if (error) throw error
-  if (status !== 0) throw new Error(`${command} ended with code ${status}.`)
+/** Ends with all processes that it has started when the time of this call is over. */
+async function run(command, args) {
+  const child = spawn(command, args, { stdio: 'inherit', detached: true })
+  let isStopped = false
+  const timer = setTimeout(
+    () => {
+      isStopped = true
+      process.kill(-child.pid)
+    },
+    Math.max(0, endsAt - performance.now()),
+  )
+  const [code] = await once(child, 'exit').finally(() => clearTimeout(timer))
+  if (isStopped) throw new TimeIsUp(`Stopped ${command}.`)
+  if (code !== 0) throw new Error(`${command} ended with code ${code}.`)
 }

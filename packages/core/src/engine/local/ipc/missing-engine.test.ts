@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { emptyFolder } from '../../../../../../test/support/empty-folder.ts'
 import {
   describeBrokenBuild,
+  describeMissingBuild,
   type EnginePlatform,
   findEngineProblem,
   findPlatformProblem,
@@ -64,6 +66,20 @@ test('says that an unknown platform has no build, and where models can run inste
 test('passes on why the system does not load a build', () => {
   expect(describeBrokenBuild('linux-x64', 'libstdc++.so.6: cannot open shared object file')).toBe(
     'The engine for linux-x64 is installed, but its native code does not load: libstdc++.so.6: cannot open shared object file. Install the system libraries that it needs, or use an image that has them, such as node:22-slim.',
+  )
+})
+
+test('with a build of this machine that does not load, says so instead of that none is installed', () => {
+  const folder = emptyFolder()
+  const library = join(folder, 'node_modules/node-llama-cpp')
+  mkdirSync(join(library, 'llama/localBuilds/linux-x64'), { recursive: true })
+  writeFileSync(join(library, 'package.json'), '{"name":"node-llama-cpp","main":"index.js"}')
+  writeFileSync(join(library, 'index.js'), '')
+  const processFile = join(folder, 'main.js')
+
+  expect(findEngineProblem(processFile)).toBeUndefined()
+  expect(describeMissingBuild('3.22.1', processFile)).toBe(
+    'The engine that was built on this machine does not load. Build it again with: npx node-llama-cpp source download',
   )
 })
 

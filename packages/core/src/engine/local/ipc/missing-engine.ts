@@ -55,12 +55,16 @@ export function findEngineProblem(processFile: string): string | undefined {
  */
 export function describeMissingBuild(version: string, processFile = process.argv[1] ?? ''): string {
   const library = findLibraryFolder(processFile)
+  if (library && hasLocalBuild(library)) return brokenLocalBuildMessage
   const platform = detectPlatform(library)
   return (
     findPlatformProblem(version, platform) ??
     describeBrokenBuild(platform.name, readLoadError(library, platform.name))
   )
 }
+
+const brokenLocalBuildMessage =
+  'The engine that was built on this machine does not load. Build it again with: npx node-llama-cpp source download'
 
 /** @param version version of node-llama-cpp */
 export function findPlatformProblem(
