@@ -17,6 +17,8 @@ const { values: options, positionals } = parseArgs({
     /** `cuda`, or `cpu` to try the scripts on a machine without a card. */
     backend: { type: 'string', default: 'cuda' },
     rounds: { type: 'string', default: '3' },
+    /** Id of the first of 32 tokens that are plain words, for `--words` of the engine's benchmark. @default for Qwen */
+    words: { type: 'string', default: '9481' },
   },
 })
 const { backend } = options
@@ -167,7 +169,7 @@ async function compare(shape, slots, context, args) {
         '--context',
         `${context}`,
       ],
-      ...['--rounds', options.rounds, '--json', join(results, `${name}.json`)],
+      ...['--rounds', options.rounds, '--words', options.words, '--json', join(results, `${name}.json`)],
       ...(isCuda ? ['--gpu-layers', 'max'] : []),
       ...args,
     ])
