@@ -5,6 +5,7 @@ import { expect } from 'vitest'
 import type {
   BatchEntry,
   Decoder,
+  Sample,
   Sampler,
 } from '../../packages/core/src/engine/local/model-process/decoding/decoder.ts'
 import { toSamplingParams } from '../../packages/core/src/engine/local/model-process/decoding/sampling.ts'
@@ -22,6 +23,12 @@ const sampling = toSamplingParams(
 export const prompt = (length: number, first = 0): Token[] =>
   Array.from({ length }, (_, index) => (first + index) as Token)
 
+export interface FakeDecoderOptions extends Partial<Decoder> {
+  failsAt?: (pieces: readonly BatchEntry[]) => boolean
+  /** Returns the output token with this index. */
+  outputAt?: (index: number, first: Token) => Token | Error
+}
+
 export interface FakeDecoder extends Decoder {
   /** Sequence, position and number of tokens of each entry of each step. */
   readonly steps: (readonly [sequence: number, position: number, count: number])[][]
@@ -31,14 +38,16 @@ export interface FakeDecoder extends Decoder {
 
 /**
  * A decoder that samples the first token of the prompt plus 1, 2, 3…, and throws where a real model would
- * fail.
+ * fail. The logprob of a token is its negative number.
  */
-export function fakeDecoder(
-  options: Partial<Decoder> & { failsAt?: (pieces: readonly BatchEntry[]) => boolean } = {},
-): FakeDecoder {
+export function fakeDecoder(options: FakeDecoderOptions = {}): FakeDecoder {
   const cells = new Map<number, Token[]>()
   let isDecoding = false
-  const { failsAt = () => false, ...rest } = options
+  const {
+    failsAt = () => false,
+    outputAt = (index: number, first: Token) => (first + index + 1) as Token,
+    ...rest
+  } = options
   const fake: FakeDecoder = {
     sequenceCount: 4,
     canTruncate: true,
@@ -49,27 +58,39 @@ export function fakeDecoder(
     async decode(pieces) {
       if (isDecoding) throw new Error('A decode step is already running.')
       isDecoding = true
-      fake.steps.push(pieces.map(({ sequence, position, tokens }) => [sequence, position, tokens.length]))
+      fake.steps.push(
+        pieces.map(({ sequence, position, tokens, guesses = [] }) => [
+          sequence,
+          position,
+          tokens.length + guesses.length,
+        ]),
+      )
       const ids = pieces.map(({ sequence }) => sequence)
       expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b))
-      for (const { sequence, position, tokens } of pieces) {
+      for (const { sequence, position, tokens, guesses = [] } of pieces) {
         const stored = cells.get(sequence) ?? []
         expect(stored).toHaveLength(position)
-        cells.set(sequence, [...stored, ...tokens])
+        cells.set(sequence, [...stored, ...tokens, ...guesses])
       }
       await setImmediate()
       isDecoding = false
       if (failsAt(pieces)) throw new Error('The decode step failed.')
-      return pieces.map(({ sequence, sampler, targets }) => {
+      return pieces.map(({ sequence, guesses = [], sampler, targets }) => {
         if (targets) {
           const targetLogprobs = targets.tokens.map((token) => ({ logprob: -token, top: [] }))
           Object.assign(targets.sampler, { targetLogprobs })
         }
-        const { alive, sampled } = (sampler ?? {}) as { alive?: boolean; sampled?: number }
-        if (!sampler) return undefined
-        expect(alive).toBe(true)
-        Object.assign(sampler, { sampled: (sampled ?? 0) + 1 })
-        return ((cells.get(sequence)?.[0] ?? 0) + (sampled ?? 0) + 1) as Token
+        if (!sampler) return []
+        const state = sampler as { alive?: boolean; sampled?: number }
+        expect(state.alive).toBe(true)
+        const samples: (Sample | Error)[] = []
+        for (const guess of [...guesses, undefined]) {
+          state.sampled = (state.sampled ?? 0) + 1
+          const token = outputAt(state.sampled - 1, cells.get(sequence)?.[0] ?? (0 as Token))
+          samples.push(token instanceof Error ? token : { token, logprobs: { logprob: -token, top: [] } })
+          if (token !== guess) break
+        }
+        return samples
       })
     },
     truncate(sequence, keep) {

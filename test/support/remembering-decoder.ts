@@ -45,17 +45,19 @@ export function rememberingDecoder(options: RememberingOptions): Remembering {
     async decode(pieces) {
       onStep()
       copied.clear()
-      return pieces.map(({ sequence, position, tokens, sampler }) => {
+      return pieces.map(({ sequence, position, tokens, guesses = [], sampler }) => {
         if (of(sequence).length !== position)
           throw new Error(`The sequence has ${of(sequence).length} tokens, decoding starts at ${position}.`)
-        decoder.evaluated += tokens.length
-        cells.set(sequence, [...of(sequence), ...tokens])
-        if (!sampler) return undefined
+        decoder.evaluated += tokens.length + guesses.length
+        cells.set(sequence, [...of(sequence), ...tokens, ...guesses])
+        if (!sampler) return []
         const { prompt } = sampler as Prompted
         // However the state was built, it must be the state of the complete prompt.
         if (!prompt.every((token, at) => of(sequence)[at] === token))
           throw new Error('The sequence has the state of another prompt.')
-        return 1 as Token
+        const wrong = guesses.findIndex((token) => token !== 1)
+        const rightGuesses = wrong === -1 ? guesses : guesses.slice(0, wrong)
+        return [...rightGuesses, 1].map(() => ({ token: 1 as Token }))
       })
     },
     truncate(sequence, keep) {

@@ -17,11 +17,11 @@ export interface Decoder {
   /** Number of chunks that one prefill step may evaluate without changing the logits. */
   readonly chunksAtOnce: number
   /**
-   * Evaluates the entries, and samples a token for each entry that has a sampler. Entries must ascend by
-   * `sequence`. Rejects if evaluation fails. If sampling fails or a logprob is not finite, the result of the
-   * entry is an `Error`.
+   * Evaluates the entries, and samples a token for each entry that has a sampler. An entry with guesses gets a further
+   * token for each right guess. Entries must ascend by `sequence`. Rejects if evaluation fails. If sampling fails or
+   * a logprob is not finite, the last sample of the entry is an `Error`.
    */
-  decode(entries: readonly BatchEntry[]): Promise<readonly (Token | Error | undefined)[]>
+  decode(entries: readonly BatchEntry[]): Promise<readonly (readonly (Sample | Error)[])[]>
   /** Keeps the first `keep` tokens of a sequence. Returns `false` if some of these tokens are gone. */
   truncate(sequence: number, keep: number): boolean
   /** Whether the KV cache still has all tokens of a sequence. Truncation requires this. */
@@ -56,6 +56,11 @@ export interface BatchEntry {
   /** Position of the first of `tokens` in the sequence. */
   readonly position: number
   readonly tokens: readonly Token[]
+  /**
+   * Tokens that may follow `tokens`. Those that were sampled are right. After the step, the state contains all guesses,
+   * also the wrong ones.
+   */
+  readonly guesses?: readonly Token[] | undefined
   readonly sampler?: Sampler | undefined
   readonly targets?: PromptTargets | undefined
   /** Whether logits must not depend on the number of threads. */
@@ -68,9 +73,13 @@ export interface PromptTargets {
   readonly sampler: Sampler
 }
 
+/** A sampled token, and its logprobs if they are requested. */
+export interface Sample {
+  readonly token: Token
+  readonly logprobs?: Logprobs | undefined
+}
+
 export interface Sampler {
-  /** Logprobs of the last sampled token, if requested. */
-  readonly lastLogprobs?: Logprobs | undefined
   /** Logprobs of the prompt targets of the last step. */
   readonly targetLogprobs?: readonly Logprobs[] | undefined
   dispose(): void

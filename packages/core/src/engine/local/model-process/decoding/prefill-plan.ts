@@ -18,10 +18,10 @@ interface PrefillPiece {
 }
 
 /**
- * Maximum length of a piece with logprobs, in tokens. For each token, such a piece stores the logits of the
- * whole vocabulary.
+ * Maximum length of a piece with logprobs or guesses, in tokens. For each token, such a piece stores the logits of
+ * the whole vocabulary.
  */
-const maxTargetRows = 64
+export const maxTargetRows = 64
 /**
  * The prompt of the last step goes on until its tenant has used this much more time than another one, in ms.
  * Otherwise, short prompts would be interleaved, which delays all of them.

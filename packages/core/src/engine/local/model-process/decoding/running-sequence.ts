@@ -61,6 +61,8 @@ export interface SuspendedSequence
 export interface StepInput {
   readonly running: RunningSequence
   readonly tokens: readonly Token[]
+  /** Tokens that may follow. The step verifies them. */
+  readonly guesses?: readonly Token[]
   /** Whether a token is sampled after the last of `tokens`. */
   readonly isSampling: boolean
   readonly targets?: PromptTargets | undefined
@@ -107,12 +109,14 @@ export const isPreemptible = (running: RunningSequence): boolean =>
 export const toBatchEntry = ({
   running: { job, slot, sampler },
   tokens,
+  guesses,
   isSampling,
   targets,
 }: StepInput): BatchEntry => ({
   sequence: slot.id,
   position: slot.tokens.length,
   tokens,
+  guesses,
   sampler: isSampling ? sampler : undefined,
   ...(targets && { targets }),
   isDeterministic: job.isDeterministic,

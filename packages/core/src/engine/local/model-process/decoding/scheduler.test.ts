@@ -401,8 +401,8 @@ test('if a token cannot be sampled, only its job fails', async () => {
   const decoder = fakeDecoder()
   const { decode } = decoder
   decoder.decode = async (pieces) =>
-    (await decode(pieces)).map((token, index) =>
-      pieces[index]?.sequence === 1 ? new Error('none fits') : token,
+    (await decode(pieces)).map((samples, index) =>
+      pieces[index]?.sequence === 1 ? [new Error('none fits')] : samples,
     )
   const all = scheduler(decoder)
 
@@ -764,7 +764,9 @@ describe('a prompt with logprobs', () => {
     const decoder = fakeDecoder()
     const { decode } = decoder
     decoder.decode = async (pieces) =>
-      (await decode(pieces)).map((token, index) => (pieces[index]?.targets ? new Error('no numbers') : token))
+      (await decode(pieces)).map((samples, index) =>
+        pieces[index]?.targets ? [new Error('no numbers')] : samples,
+      )
     const all = scheduler(decoder)
 
     const [fine, bad] = await Promise.allSettled([

@@ -10,8 +10,9 @@ import { PromptCache } from '../kv-cache/prompt-cache.ts'
 import type { SnapshotStore } from '../kv-cache/snapshots.ts'
 import type { StepCounter } from '../model.ts'
 import type { CacheablePrompt, GenerationJob, Runner, RunnerActivity, RunOutcome } from '../runner.ts'
+import { Speculation } from '../speculation/speculation.ts'
 import { selectTurn } from './decode-turns.ts'
-import type { Decoder } from './decoder.ts'
+import type { Decoder, Sample } from './decoder.ts'
 import { FairClock } from './fair-clock.ts'
 import { maxRowsOf, selectPrefill } from './prefill-plan.ts'
 import {
@@ -44,6 +45,7 @@ export class Scheduler implements Runner {
   readonly #cache: PromptCache
   readonly #slots: SlotScheduler
   readonly #planner = new StepPlanner()
+  readonly #speculation: Speculation | undefined
   /** Times of decode steps. The tenant whose turn it is pays for the whole step. */
   readonly #decodeClock = new FairClock()
   /** Times of prefill steps. The tenant of the first prompt pays for the whole step. */
@@ -59,10 +61,14 @@ export class Scheduler implements Runner {
   /** Whether `wake` was called since slots were last assigned. If so, the loop must not pause. */
   #isWoken = false
 
-  /** @param snapshots if absent, prompts are cached in slots only */
-  constructor(decoder: Decoder, progress: StepCounter, snapshots?: SnapshotStore) {
+  /**
+   * @param snapshots if absent, prompts are cached in slots only
+   * @param speculates whether steps may verify guessed tokens
+   */
+  constructor(decoder: Decoder, progress: StepCounter, snapshots?: SnapshotStore, speculates = true) {
     this.#decoder = decoder
     this.#progress = progress
+    this.#speculation = speculates && decoder.canTruncate ? new Speculation(decoder) : undefined
     const flushDeferred = (): void => this.#flushDeferred()
     this.#cache = new PromptCache(decoder, snapshots, flushDeferred)
     this.#slots = new SlotScheduler(decoder, this.#cache, progress, flushDeferred)
@@ -211,21 +217,29 @@ export class Scheduler implements Runner {
       ...single.map((running) => [running]),
       ...this.#planner.plan(batchable).map((ids) => ids.map((id) => decoding.get(id) as RunningSequence)),
     ]
+    // With several sequences, guesses of one would delay the others.
+    const speculation = decoding.size === 1 ? this.#speculation : undefined
     const hasRun = new Set<readonly RunningSequence[]>()
     for (;;) {
       const turn = selectTurn(groups, hasRun, this.#decodeClock)
       if (!turn) break
       const { group, leader } = turn
       hasRun.add(group)
-      const parts = group
-        .filter(isUnfinished)
-        .map((running) => ({ running, tokens: [running.lastToken as Token], isSampling: true }))
+      const parts = group.filter(isUnfinished).map((running) => ({
+        running,
+        tokens: [running.lastToken as Token],
+        guesses: speculation?.guess(running) ?? [],
+        isSampling: true,
+      }))
+      const sampledBefore = leader.sampledCount
       const startedAt = performance.now()
       await this.#step(parts)
       const ms = performance.now() - startedAt
       this.#decodeClock.charge(leader.job, ms)
       for (const { running } of parts) running.stepMs = ms
-      if (parts.length === group.length) this.#planner.observe(group.length, ms)
+      const guessCount = parts[0]?.guesses.length ?? 0
+      speculation?.observe(guessCount, leader.sampledCount - sampledBefore, ms)
+      if (parts.length === group.length && guessCount === 0) this.#planner.observe(group.length, ms)
     }
     this.#slots.decodedAt = performance.now()
   }
@@ -267,7 +281,8 @@ export class Scheduler implements Runner {
       this.#cache.endStep()
       return this.#recover(parts, sampled.error)
     }
-    for (const [index, part] of parts.entries()) this.#applyStep(part, sampled[index], parts.length === 1)
+    for (const [index, part] of parts.entries())
+      this.#applyStep(part, sampled[index] ?? [], parts.length === 1)
   }
 
   /** Repeats a failed step one sequence at a time, since usually a single sequence causes the failure. */
@@ -288,8 +303,8 @@ export class Scheduler implements Runner {
    * positions
    */
   #applyStep(
-    { running, tokens, isSampling, targets }: StepInput,
-    token: Token | Error | undefined,
+    { running, tokens, guesses = [], isSampling, targets }: StepInput,
+    samples: readonly (Sample | Error)[],
     isAlone: boolean,
   ): void {
     const { slot, job } = running
@@ -297,11 +312,21 @@ export class Scheduler implements Runner {
       isAlone &&
       running.lastToken === undefined &&
       maxRowsOf(job, this.#decoder.chunkSize) === this.#decoder.chunkSize
-    this.#cache.append(slot, tokens, inChunks, job)
-    // The caller stopped the sequence during the step.
+    const sampled = samples.filter((sample): sample is Sample => !(sample instanceof Error))
+    const failure = samples.find((sample) => sample instanceof Error)
+    // The last sample counts as not evaluated, as after any step.
+    const accepted = guesses.slice(0, Math.max(0, sampled.length - 1))
+    this.#cache.append(slot, [...tokens, ...accepted], inChunks, job)
+    const isWrong = accepted.length < guesses.length
+    if (isWrong && !this.#decoder.truncate(slot.id, slot.tokens.length)) {
+      this.#cache.clear(slot)
+      finish(running, modelFailed('wrong guesses cannot be removed'))
+    }
+    // The caller may have stopped the sequence during the step.
     if (running.isFinished) return
-    if (token instanceof Error || (isSampling && token === undefined)) {
-      finish(running, modelFailed(token))
+    const isMissing = isSampling && samples.length === 0
+    if (isMissing || (failure && sampled.length === 0)) {
+      finish(running, modelFailed(failure))
       return
     }
     const { targetLogprobs = [] } = running.sampler
@@ -310,11 +335,18 @@ export class Scheduler implements Runner {
       const evaluated = slot.tokens.length
       this.#defer(running, () => job.onPrefill?.(evaluated))
     }
-    if (token === undefined) {
+    for (const sample of sampled) this.#applySample(running, sample)
+    if (failure) {
+      running.isFinished = true
+      this.#defer(running, () => finish(running, modelFailed(failure)))
+    } else if (!isSampling) {
       running.isFinished = job.maxTokens === 0 && slot.tokens.length === job.prompt.length
       if (running.isFinished) this.#defer(running, () => finish(running, 'limit'))
-      return
     }
+  }
+
+  #applySample(running: RunningSequence, { token, logprobs }: Sample): void {
+    const { job } = running
     const isEnd = this.#decoder.isEog(token)
     if (!isEnd) running.sampledCount++
     running.lastToken = token
@@ -326,9 +358,8 @@ export class Scheduler implements Runner {
     }
     running.isFinished = isEnd || running.sampledCount >= job.maxTokens
     const { isFinished } = running
-    const { lastLogprobs } = running.sampler
     this.#defer(running, () => {
-      const isContinuing = isEnd || job.onToken(token, lastLogprobs)
+      const isContinuing = isEnd || job.onToken(token, logprobs)
       if (!isContinuing) finish(running, 'stopped')
       else if (isFinished) finish(running, isEnd ? 'end' : 'limit')
     })

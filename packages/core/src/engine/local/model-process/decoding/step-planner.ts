@@ -1,10 +1,7 @@
 /** Decides which sequences are decoded in one batch, based on the measured time of each batch size. */
 
-/**
- * Number of latest timings that are kept per batch size: low, so that changed conditions show soon, but high
- * enough to ignore single outliers.
- */
-const maxTimings = 8
+import { maxTimings, RecentTimings } from './recent-timings.ts'
+
 /**
  * Number of timings before the planner judges a size, since the first may be an outlier. After expiry, one
  * timing is enough.
@@ -21,29 +18,28 @@ const stepOverheadMs = 0.05
 
 /** Timings of one batch size. */
 class StepSize {
-  #timings: number[] = []
+  readonly #timings = new RecentTimings()
   #trials = trials
   #lastPlan = 0
   #forgetAfterPlans = forgetAfterPlans.first
 
   get isKnown(): boolean {
-    return this.#timings.length >= this.#trials
+    return this.#timings.count >= this.#trials
   }
 
-  /** Time of an undisturbed step: the lower quartile of the timings. */
   get ms(): number {
-    return [...this.#timings].sort((a, b) => a - b)[this.#timings.length >> 2] ?? 0
+    return this.#timings.typical
   }
 
   record(ms: number, plan: number): void {
-    this.#timings = [...this.#timings, ms].slice(-maxTimings)
+    this.#timings.record(ms)
     this.#lastPlan = plan
-    if (this.#timings.length === maxTimings) this.#forgetAfterPlans = forgetAfterPlans.first
+    if (this.#timings.count === maxTimings) this.#forgetAfterPlans = forgetAfterPlans.first
   }
 
   expire(plan: number): void {
-    if (plan - this.#lastPlan <= this.#forgetAfterPlans || this.#timings.length === 0) return
-    this.#timings = []
+    if (plan - this.#lastPlan <= this.#forgetAfterPlans || this.#timings.count === 0) return
+    this.#timings.clear()
     this.#trials = 1
     this.#forgetAfterPlans = Math.min(this.#forgetAfterPlans * forgetAfterPlans.growth, forgetAfterPlans.most)
   }

@@ -88,7 +88,7 @@ test('prompt logprobs are read row by row, and a failed probe is an error', asyn
       },
     ])
 
-  expect(await step()).toEqual([undefined])
+  expect(await step()).toEqual([[]])
   expect(asked).toEqual([
     [0, 5],
     [1, 6],
@@ -96,7 +96,7 @@ test('prompt logprobs are read row by row, and a failed probe is an error', asyn
   expect(most).toBe(1)
   expect(sampler.targetLogprobs?.map(({ logprob }) => logprob)).toEqual([-5, -6])
   isBroken = true
-  expect(await step()).toEqual([expect.any(Error)])
+  expect(await step()).toEqual([[expect.any(Error)]])
 })
 
 test.each([

@@ -3,7 +3,7 @@
  * sequence at a time.
  */
 import type { Llama, LlamaContext, LlamaModel, Token } from 'node-llama-cpp'
-import type { BatchEntry, CompiledGrammar, Decoder } from '../decoding/decoder.ts'
+import type { BatchEntry, CompiledGrammar, Decoder, Sample } from '../decoding/decoder.ts'
 import type { SamplingParams } from '../decoding/sampling.ts'
 import { coresPerProcess } from '../resources/cores.ts'
 import type { LoadPlan } from '../resources/load-plan.ts'
@@ -83,12 +83,12 @@ class AddonDecoder implements Decoder {
     this.#deterministicThreads = Math.min(idealThreads, coresPerProcess(2))
   }
 
-  async decode(entries: readonly BatchEntry[]): Promise<readonly (Token | Error | undefined)[]> {
+  async decode(entries: readonly BatchEntry[]): Promise<readonly (readonly (Sample | Error)[])[]> {
     const { context } = this.#addon
     const paddingTokens = this.#padEntries(entries)
-    context.initBatch(entries.reduce((sum, { tokens }) => sum + tokens.length, paddingTokens.length))
+    context.initBatch(entries.reduce((sum, entry) => sum + countRows(entry), paddingTokens.length))
     const outputs = entries.map((entry) => {
-      const tokens = Uint32Array.from([...entry.tokens, ...paddingTokens])
+      const tokens = Uint32Array.from([...entry.tokens, ...(entry.guesses ?? []), ...paddingTokens])
       return context.addToBatch(entry.sequence, entry.position, tokens, outputRowsOf(entry))
     })
     this.#applyThreads(entries)
@@ -101,8 +101,8 @@ class AddonDecoder implements Decoder {
     await decoded.finally(() => samples)
     const sampled = await (samples ?? Promise.all(entries.map(sampleEntry)))
     if (paddingTokens.length > 0)
-      for (const { sequence, position, tokens } of entries)
-        context.removeTokenCellsFromSequence(sequence, position + tokens.length, -1)
+      for (const entry of entries)
+        context.removeTokenCellsFromSequence(entry.sequence, entry.position + countRows(entry), -1)
     return sampled
   }
 
@@ -159,17 +159,17 @@ class AddonDecoder implements Decoder {
    */
   #padEntries([entry, ...others]: readonly BatchEntry[]): readonly Token[] {
     const { position = 0, tokens = [] } = entry ?? {}
-    const isSlow =
-      tokens.length < padding.rows && tokens.length > 1 && tokens.length * position >= padding.from
+    const rows = entry ? countRows(entry) : 0
+    const isSlow = rows < padding.rows && rows > 1 && rows * position >= padding.from
     const fits = position + padding.rows <= this.#contextSize
     if (!this.#canPad || !isSlow || !fits || others.length > 0) return []
-    return Array<Token>(padding.rows - tokens.length).fill(tokens[0] as Token)
+    return Array<Token>(padding.rows - rows).fill(tokens[0] as Token)
   }
 
   #applyThreads(entries: readonly BatchEntry[]): void {
     if (!this.#threads) return
     const { decode, prefill } = this.#threads
-    const isDecodeStep = entries.every(({ tokens }) => tokens.length === 1)
+    const isDecodeStep = entries.every((entry) => countRows(entry) === 1)
     // For a single token, attention over a long text is split among the threads. Their number then changes
     // the logits.
     const hasFixedThreads = isDecodeStep && entries.some(({ isDeterministic }) => isDeterministic)
@@ -179,21 +179,31 @@ class AddonDecoder implements Decoder {
   }
 }
 
+const countRows = ({ tokens, guesses = [] }: BatchEntry): number => tokens.length + guesses.length
+
 /** Returns the indices of the tokens whose logits are needed. */
-function outputRowsOf({ tokens, sampler, targets }: BatchEntry): Uint32Array {
+function outputRowsOf({ tokens, guesses = [], sampler, targets }: BatchEntry): Uint32Array {
   const rows = targets ? [...targets.tokens.keys()] : []
-  return Uint32Array.from(sampler ? [...rows, tokens.length - 1] : rows)
+  const sampled = [undefined, ...guesses].map((_, index) => tokens.length - 1 + index)
+  return Uint32Array.from(sampler ? [...rows, ...sampled] : rows)
 }
 
 /** Starts synchronously. Resolves with an `Error` instead of rejecting. */
-function sampleOutputs(
-  { sampler, targets }: BatchEntry,
+async function sampleOutputs(
+  { guesses = [], sampler, targets }: BatchEntry,
   outputs: Uint32Array,
-): Promise<Token | Error | undefined> {
-  const next = async () => (sampler as TokenSampler | undefined)?.sample(outputs.at(-1) as number)
-  return targets
-    ? (targets.sampler as TokenSampler)
-        .scoreTargets(targets.tokens, outputs)
-        .then((failed) => failed ?? next())
-    : next()
+): Promise<readonly (Sample | Error)[]> {
+  if (targets) {
+    const failed = await (targets.sampler as TokenSampler).scoreTargets(targets.tokens, outputs)
+    if (failed) return [failed]
+  }
+  const samples: (Sample | Error)[] = []
+  if (!sampler) return samples
+  // The logits after a wrong guess belong to another text.
+  for (const [index, row] of outputs.slice(-1 - guesses.length).entries()) {
+    const sample = await (sampler as TokenSampler).sample(row)
+    samples.push(sample)
+    if (sample instanceof Error || sample.token !== guesses[index]) break
+  }
+  return samples
 }

@@ -71,10 +71,19 @@ function inText(likeliest: readonly Token[], more: object = {}) {
   return { drawer, configs, weighed, probes: () => probes, live: () => live }
 }
 
+async function sampleThree(drawer: TokenSampler): Promise<readonly (Token | undefined)[]> {
+  const tokens: (Token | undefined)[] = []
+  for (let index = 0; index < 3; index++) {
+    const sample = await drawer.sample(0)
+    tokens.push(sample instanceof Error ? undefined : sample.token)
+  }
+  return tokens
+}
+
 test('a closing token replaces the sampled token in the output, the grammar and the penalties', async () => {
   const { drawer, configs, live } = inText([word, end, word], { penalty })
 
-  const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]
+  const said = await sampleThree(drawer)
   drawer.dispose()
 
   expect(said).toEqual([word, quote, word])
@@ -87,16 +96,16 @@ test('a closing token replaces the sampled token in the output, the grammar and 
 test('logprobs belong to the closing token, not to the sampled token', async () => {
   const { drawer, weighed } = inText([end], { logprobs: 0 })
 
-  await drawer.sample(0)
+  const sample = await drawer.sample(0)
 
   expect(weighed).toEqual([quote])
-  expect(drawer.lastLogprobs).toEqual({ logprob: 0, top: [] })
+  expect(sample).toEqual({ token: quote, logprobs: { logprob: 0, top: [] } })
 })
 
 test('while end tokens are banned, no JSON is closed', async () => {
   const { drawer, probes } = inText([end, end], { ban: { tokens: [end], until: 2 } })
 
-  const said = [await drawer.sample(0), await drawer.sample(0), await drawer.sample(0)]
+  const said = await sampleThree(drawer)
 
   expect(said).toEqual([word, word, quote])
   expect(probes()).toBe(1)

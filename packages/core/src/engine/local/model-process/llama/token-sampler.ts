@@ -3,7 +3,7 @@
  * change them.
  */
 import type { LlamaGrammarEvaluationState, Token } from 'node-llama-cpp'
-import type { Logprobs, Sampler } from '../decoding/decoder.ts'
+import type { Logprobs, Sample, Sampler } from '../decoding/decoder.ts'
 import { DryPenalties } from '../decoding/dry-penalties.ts'
 import {
   type SamplerConfig,
@@ -15,7 +15,6 @@ import { type Addon, type AddonSampler, type ProbeResult, stateOf } from './addo
 import type { JsonAutoClose } from './json-auto-close.ts'
 
 export class TokenSampler implements Sampler {
-  lastLogprobs: Logprobs | undefined
   targetLogprobs: readonly Logprobs[] | undefined
   readonly #addon: Addon
   readonly #params: SamplingParams
@@ -56,12 +55,11 @@ export class TokenSampler implements Sampler {
   }
 
   /** Starts synchronously. Resolves with an `Error` instead of rejecting. */
-  async sample(output: number): Promise<Token | Error> {
+  async sample(output: number): Promise<Sample | Error> {
     try {
       const token = await this.#sampleOrClose(output)
       if (token === -1) return new Error('no token is possible')
-      this.lastLogprobs = await this.#probeLogprobs(token, output)
-      return token
+      return { token, logprobs: await this.#probeLogprobs(token, output) }
     } catch (cause) {
       return new Error('sampling failed', { cause })
     }
