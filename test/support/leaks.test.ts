@@ -3,9 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
+import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createSecret } from '../../packages/core/src/accounts/keys/secret.ts'
 import { openDatabase } from '../../packages/core/src/storage/open.ts'
+import { expectNoLeaksIn } from './databases.ts'
 import { LeakReporter } from './leak-reporter.ts'
 import { expectNoLeaks, leaksIn, leaksUnder, promptCanary } from './leaks.ts'
 import { hasPostgres, startPostgres } from './postgres.ts'
@@ -57,15 +59,21 @@ describe('leak check of a folder', () => {
   })
 })
 
-test.runIf(hasPostgres)('stopping PostgreSQL fails if a row contains the canary of a prompt', async () => {
-  const running = await startPostgres()
-  const database = await openDatabase(running.url)
-  await database.query('CREATE TABLE kept (words TEXT)')
-  await database.query('INSERT INTO kept VALUES (?)', [promptCanary])
-  await database.close()
+test.runIf(hasPostgres)(
+  'the canary of a prompt in a row of PostgreSQL is found before and after its end',
+  async () => {
+    const running = await startPostgres()
+    const client = new pg.Client({ connectionString: running.url })
+    await client.connect()
+    await client.query('CREATE TABLE kept (words TEXT)')
+    await expectNoLeaksIn(client, ['postgres'])
+    await client.query('INSERT INTO kept VALUES ($1)', [promptCanary])
 
-  await expect(running.stop()).rejects.toThrow('A secret or a prompt was written')
-})
+    await expect(expectNoLeaksIn(client, ['postgres'])).rejects.toThrow('A secret or a prompt was written')
+    await client.end()
+    await expect(running.stop()).rejects.toThrow('A secret or a prompt was written')
+  },
+)
 
 test('the reporter finds a secret that is printed in two chunks, and fails the run', () => {
   const { exitCode } = process

@@ -14,11 +14,18 @@ const leak = new RegExp(`sk-mm-[\\da-f]{16}-[\\w-]{43}|${promptCanary}`, 'g')
 export const leaksIn = (text: string): readonly string[] =>
   [...text.matchAll(leak)].map(([found]) => `${found.slice(0, 16)}…`)
 
-/** Leaks in the files of a folder, such as logs, and databases with their journals. */
-export function leaksUnder(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((name) => {
-    return leaksIn(textOf(join(folder, name))).map((found) => `${name}: ${found}`)
-  })
+/**
+ * Leaks in the files of a folder, such as logs, and databases with their journals.
+ *
+ * @param isSearched whether to search a file, by its path in the folder. Default: all files
+ */
+export function leaksUnder(
+  folder: string,
+  isSearched: (name: string) => boolean = () => true,
+): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(isSearched)
+    .flatMap((name) => leaksIn(textOf(join(folder, name))).map((found) => `${name}: ${found}`))
 }
 
 function textOf(path: string): string {
@@ -33,7 +40,7 @@ function textOf(path: string): string {
   }
 }
 
-export function expectNoLeaks(folder: string): void {
-  const leaks = leaksUnder(folder)
+export function expectNoLeaks(folder: string, isSearched?: (name: string) => boolean): void {
+  const leaks = leaksUnder(folder, isSearched)
   if (leaks.length > 0) throw new Error(`A secret or a prompt was written:\n${leaks.join('\n')}`)
 }
