@@ -432,16 +432,20 @@ export const aloneSuites: readonly string[] = [
 ]
 
 /**
- * Suites beside the code that share worker processes, which saves the start of a process for each. Those with native
- * code of the engine or module mocks do not, since the code can crash and the mocks come too late, nor those of the
- * storage, which measure time.
+ * Suites that share worker processes, which saves the start of a process for each. Those with native code of the
+ * engine, a model process or module mocks do not, since the code can crash, models compute beside the tests and the
+ * mocks come too late, nor those that measure time or collect garbage.
  */
 export const unitSuites: readonly string[] = [
-  'packages/{ai-sdk,cli,express,fastify,koa,nest}/src/**/*.test.ts',
+  'packages/{ai-sdk,cli,console,express,fastify,koa,nest}/{src,web}/**/*.test.ts',
   'packages/core/src/*.test.ts',
   'packages/core/src/!(engine|storage)/**/*.test.ts',
   'packages/core/src/engine/{,local/ipc/,local/model-process/{kv-cache,speculation}/}*.test.ts',
   'packages/core/src/engine/{fleet,upstream}/**/*.test.ts',
   'packages/core/src/engine/local/model-process/decoding/!(token-text).test.ts',
   'packages/core/src/engine/local/model-process/prompt/!(tokenizer).test.ts',
+  'test/{admin,grammar,health,limits,storage,templates,upstream}/*.test.ts',
+  'test/conformance/!(express-4).test.ts',
+  'test/keys/!(opening).test.ts',
+  'test/incidents/{access,database,store}/!(keys-were-compared-letter-by-letter).test.ts',
 ]
