@@ -176,6 +176,7 @@ const layers: Record<string, { readonly values?: readonly string[]; readonly typ
 /** npm packages, and the only folders of core that may import each of them. */
 const homes: Record<string, readonly string[]> = {
   'node-llama-cpp': ['engine/local/model-process'],
+  koffi: ['engine/local/model-process'],
   '@modelmount/tiny-model': ['models'],
   '@huggingface/jinja': ['template'],
   'eventsource-parser': ['engine/upstream', 'testing'],

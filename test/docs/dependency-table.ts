@@ -26,6 +26,7 @@ const purposes: Readonly<Record<string, string>> = {
   express: 'Express',
   fastify: 'Fastify',
   koa: 'Koa',
+  koffi: 'embeddings and reranking of many texts at a time: calls llama.cpp directly',
   'lru-cache': 'bounded caches',
   nanoid: 'ids of calls, keys and batches',
   'node-llama-cpp': 'the local engine: llama.cpp for Node',

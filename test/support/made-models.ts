@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { modelPath } from '@modelmount/tiny-model'
 import { f32, u8, u32 } from './gguf.ts'
 import { fileOf, type Parts, partsOf } from './gguf-parts.ts'
-import { encoderModel } from './models.ts'
+import { encoderModel, noiseModel } from './models.ts'
 
 const [countType, flagType] = [4, 7]
 const alignment = 32
@@ -40,6 +40,13 @@ export const gapModel = (): Buffer =>
       'tokenizer.ggml.fim_mid_token_id': gapTokens.middle,
     }),
   )
+
+/**
+ * The decoder with random weights as an embedding model.
+ * @param pooling llama.cpp's pooling type: 1 for the mean, 3 for the last token
+ */
+export const pooledDecoder = (pooling: 1 | 3): Buffer =>
+  fileOf(withCounts(partsOf(readFileSync(noiseModel)), { 'llama.pooling_type': pooling }))
 
 /** The same model with one more metadata entry, so that its file has another digest. */
 export const variantOf = (path: string): Buffer =>

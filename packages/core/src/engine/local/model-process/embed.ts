@@ -1,5 +1,6 @@
 /**
- * Embeds and reranks texts. Each context evaluates one text at a time, and each result is sent immediately.
+ * Embeds and reranks texts. Each decode evaluates as many texts as fit, and the results of a decode are sent
+ * immediately.
  */
 import type { Token } from 'node-llama-cpp'
 import { invalidRequest, LlmError } from '../../../errors.ts'
@@ -8,7 +9,7 @@ import type { EmbedRequest, RerankRequest } from '../../embeddings.ts'
 import { encodeVector } from '../../wire/vectors.ts'
 import type { CallResult } from '../ipc/messages.ts'
 import type { RuntimeModel } from './model.ts'
-import type { EvaluateTexts, PoolingContexts } from './pooling.ts'
+import type { GroupLimits, PoolingContexts, PoolingInput } from './pooling.ts'
 import { checkTokenIds } from './prompt/prompt.ts'
 import { addSpecialTokens } from './prompt/tokenize-requests.ts'
 import type { RunContext } from './run-context.ts'
@@ -16,15 +17,23 @@ import type { RunContext } from './run-context.ts'
 type EmitResult = (result: CallResult) => void
 type TextTokens = readonly Token[]
 
+/** A text that is ready for the model. */
+interface PreparedInput {
+  readonly index: number
+  readonly input: PoolingInput
+  readonly length: number
+}
+
 /** Stops without an error when the signal aborts. */
 export async function embed(request: EmbedRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { inputs, overflow = 'error', dimensions } = request
-  const { model, budget } = context
-  const { pool, maxTokens } = requirePooling(model, 'embed')
+  const { model, budget, signal } = context
+  const pooling = requirePooling(model, 'embed')
+  const { maxTokens } = pooling
   for (const [index, input] of inputs.entries())
     if (typeof input !== 'string') checkTokenIds(input, model, fieldNameOf('inputs', index))
 
-  await runConcurrently(inputs, concurrencyFor(pool), context.signal, async (input, index, signal) => {
+  const prepare = async (input: EmbedRequest['inputs'][number], index: number): Promise<PreparedInput> => {
     const name = fieldNameOf('inputs', index)
     const stopAfter = overflow === 'truncate' ? maxTokens : undefined
     const found =
@@ -36,16 +45,19 @@ export async function embed(request: EmbedRequest, context: RunContext, emit: Em
     if (tokens.length > maxTokens && stopAfter === undefined)
       throw inputTooLong(name, tokens.length, maxTokens)
     const text = truncateTokens(tokens, maxTokens, model)
-    const vector = await evaluateText(context, signal, (evaluate) => evaluate(text))
-    if (vector) emit({ index, vector: encodeVector(normalize(vector, dimensions)), inputTokens: text.length })
-  })
+    return { index, input: [text], length: text.length }
+  }
+  await evaluateInputs(inputs, prepare, pooling, context, ({ index, length }, vector) =>
+    emit({ index, vector: encodeVector(normalize(vector, dimensions)), inputTokens: length }),
+  )
 }
 
 /** Stops without an error when the signal aborts. */
 export async function rerank(request: RerankRequest, context: RunContext, emit: EmitResult): Promise<void> {
   const { documents, overflow = 'error' } = request
   const { model, budget, signal } = context
-  const { pool, maxTokens, lengthOf } = requirePooling(model, 'rerank')
+  const pooling = requirePooling(model, 'rerank')
+  const { maxTokens, lengthOf } = pooling
   const query = await withLengthError(
     'query',
     maxTokens,
@@ -54,7 +66,7 @@ export async function rerank(request: RerankRequest, context: RunContext, emit: 
   const queryLength = lengthOf(query, [])
   if (queryLength >= maxTokens) throw inputTooLong('query', queryLength, maxTokens)
 
-  await runConcurrently(documents, concurrencyFor(pool), signal, async (text, index, signal) => {
+  const prepare = async (text: string, index: number): Promise<PreparedInput> => {
     const name = fieldNameOf('documents', index)
     const stopAfter = overflow === 'truncate' ? maxTokens : undefined
     const tokens = await withLengthError(
@@ -65,13 +77,60 @@ export async function rerank(request: RerankRequest, context: RunContext, emit: 
     const excess = Math.max(0, lengthOf(query, tokens) - maxTokens)
     if (excess > 0 && stopAfter === undefined) throw inputTooLong(name, lengthOf(query, tokens), maxTokens)
     const document = tokens.slice(0, tokens.length - excess)
-    const rank = await evaluateText(context, signal, (evaluate) => evaluate(query, document))
-    if (rank) emit({ index, vector: encodeVector(rank), inputTokens: lengthOf(query, document) })
+    return { index, input: [query, document], length: lengthOf(query, document) }
+  }
+  await evaluateInputs(documents, prepare, pooling, context, ({ index, length }, rank) =>
+    emit({ index, vector: encodeVector(rank), inputTokens: length }),
+  )
+}
+
+/**
+ * Evaluates inputs in groups, in each context one group at a time. One more group is tokenized in the meantime. Each
+ * group is a turn of its tenant.
+ */
+async function evaluateInputs<Item>(
+  items: readonly Item[],
+  prepare: (item: Item, index: number) => Promise<PreparedInput>,
+  { pool, limits }: PoolingContexts,
+  { model, progress, tenant, weight, background, signal: callSignal }: RunContext,
+  onVector: (input: PreparedInput, vector: readonly number[]) => void,
+): Promise<void> {
+  const groups = groupInputs(items, prepare, limits, callSignal)
+  const lanes = Array.from({ length: pool.size + 1 })
+  await runConcurrently(lanes, lanes.length, callSignal, async (...[, , signal]) => {
+    for await (const group of groups) {
+      const vectors = await pool.run({ tenant, weight, background, signal }, (evaluate) =>
+        evaluate(group.map(({ input }) => input)),
+      )
+      progress.steps++
+      if (!vectors) return
+      for (const [index, input] of group.entries()) onVector(input, toFinite(vectors[index], model))
+    }
   })
 }
 
-/** Number of texts in progress: one per context, and one more that is tokenized in the meantime. */
-const concurrencyFor = ({ size }: PoolingContexts['pool']): number => size + 1
+/** Groups inputs in their order, as many as the limits allow. */
+async function* groupInputs<Item>(
+  items: readonly Item[],
+  prepare: (item: Item, index: number) => Promise<PreparedInput>,
+  { tokens, texts }: GroupLimits,
+  signal: AbortSignal,
+): AsyncGenerator<readonly PreparedInput[]> {
+  let group: PreparedInput[] = []
+  let used = 0
+  for (const [index, item] of items.entries()) {
+    const input = await prepare(item, index)
+    if (signal.aborted) return
+    if (group.length === texts || (group.length > 0 && used + input.length > tokens)) {
+      yield group
+      group = []
+      used = 0
+    }
+    group.push(input)
+    used += input.length
+  }
+  if (group.length > 0) yield group
+}
 
 function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['kind']): PoolingContexts {
   if (pooling?.kind === kind) return pooling
@@ -79,21 +138,10 @@ function requirePooling({ name, pooling }: RuntimeModel, kind: PoolingContexts['
   throw invalidRequest(`The model "${name}" cannot ${what}.`, { param: 'model' })
 }
 
-/** Resolves with `undefined` when the signal aborts before a context is free. */
-async function evaluateText(
-  { model, progress, tenant, weight, background }: RunContext,
-  signal: AbortSignal,
-  task: (evaluate: EvaluateTexts) => Promise<ArrayLike<number>>,
-): Promise<readonly number[] | undefined> {
-  const found = await model.pooling?.pool.run({ tenant, weight, background, signal }, task)
-  progress.steps++
-  if (!found) return undefined
-  const numbers = Array.from(found)
+function toFinite(vector: ArrayLike<number> = [], { name }: Pick<RuntimeModel, 'name'>): readonly number[] {
+  const numbers = Array.from(vector)
   if (numbers.every(Number.isFinite)) return numbers
-  throw new LlmError(
-    'upstream',
-    `The model "${model.name}" returned values that are not finite for this text.`,
-  )
+  throw new LlmError('upstream', `The model "${name}" returned values that are not finite for this text.`)
 }
 
 /** Truncates a text to `maxTokens`, but keeps the token that every text of this model ends with. */

@@ -3,8 +3,20 @@ import type { Token } from 'node-llama-cpp'
 import type { ModelTask } from '../ipc/messages.ts'
 import type { ContextPool } from './llama/context-pool.ts'
 
-/** Embeds one text, or ranks a document for a query. A rank is one number from 0 to 1. */
-export type EvaluateTexts = (...texts: readonly (readonly Token[])[]) => Promise<ArrayLike<number>>
+/** Tokens of a text to embed, or of a query and a document. */
+export type PoolingInput = readonly (readonly Token[])[]
+
+/**
+ * Embeds each text, or ranks each document for its query, in one decode. A rank is one number from 0 to 1. The inputs
+ * have to respect `PoolingContexts.limits`.
+ */
+export type EvaluateTexts = (inputs: readonly PoolingInput[]) => Promise<readonly ArrayLike<number>[]>
+
+/** Limits of one decode. An input with more tokens is evaluated alone. */
+export interface GroupLimits {
+  readonly tokens: number
+  readonly texts: number
+}
 
 export interface PoolingContexts {
   readonly kind: ModelTask
@@ -12,6 +24,7 @@ export interface PoolingContexts {
   readonly maxTokens: number
   /** Length of a query and a document together, with the special tokens between them. */
   lengthOf(query: readonly Token[], document: readonly Token[]): number
+  readonly limits: GroupLimits
   /** Estimated time to evaluate a text of `maxTokens` tokens, in ms. */
   readonly stepMs: number
   readonly pool: ContextPool<EvaluateTexts>

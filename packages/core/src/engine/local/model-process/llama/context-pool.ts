@@ -1,4 +1,4 @@
-/** Pool of contexts that each evaluate one text at a time. Contexts are created when needed. */
+/** Pool of contexts that each evaluate one group of texts at a time. Contexts are created when needed. */
 import { WaitQueue } from '../../../../util/wait-queue.ts'
 import type { EngineCall } from '../../../engine.ts'
 import { FairClock } from '../decoding/fair-clock.ts'
@@ -32,18 +32,18 @@ export class ContextPool<Context> {
     return this.#maxContexts
   }
 
-  /** Number of texts that are evaluated. */
+  /** Number of groups that are evaluated. */
   get active(): number {
     return this.#active.length
   }
 
-  /** Number of texts that wait for a context. */
+  /** Number of groups that wait for a context. */
   get waiting(): number {
     return this.#queue.size
   }
 
   /**
-   * Limits the number of texts that are evaluated at a time. One is always allowed. Running texts continue.
+   * Limits the number of groups that are evaluated at a time. One is always allowed. Running groups continue.
    */
   limitActive(max: number): void {
     this.#activeLimit = Math.max(1, max)
@@ -68,12 +68,12 @@ export class ContextPool<Context> {
     return this.run(caller, task)
   }
 
-  /** Resolves when no text is active. */
+  /** Resolves when no group is active. */
   async whenIdle(): Promise<void> {
     if (this.#active.length > 0) await new Promise<void>((resolve) => this.#idleCallbacks.push(resolve))
   }
 
-  /** Returns `undefined` if no further context can be created. The text then waits for an existing one. */
+  /** Returns `undefined` if no further context can be created. The group then waits for an existing one. */
   async #createContext(): Promise<Context | undefined> {
     this.#createdCount++
     try {
@@ -85,9 +85,9 @@ export class ContextPool<Context> {
   }
 
   /**
-   * Picks the oldest text of the tenant with the fewest active texts, relative to its weight. Of several such
-   * tenants, the one that has used contexts for less time is next. Background texts run only while no foreground
-   * text is active or waits.
+   * Picks the oldest group of the tenant with the fewest active groups, relative to its weight. Of several such
+   * tenants, the one that has used contexts for less time is next. Background groups run only while no foreground
+   * group is active or waits.
    */
   #select(waiting: readonly PoolCaller[]): PoolCaller | undefined {
     if (this.#active.length >= Math.min(this.#maxContexts, this.#activeLimit)) return undefined

@@ -3,7 +3,7 @@ import type { GgufInsights, Llama, LlamaModel, LlamaModelOptions } from 'node-ll
 import { LlmError } from '../../../../errors.ts'
 import { describeMissingBuild } from '../../ipc/missing-engine.ts'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
-import type { RuntimeModel, StepCounter } from '../model.ts'
+import type { ModelBackend, RuntimeModel, StepCounter } from '../model.ts'
 import { detectModelTask } from '../model-kind.ts'
 import { minChunkSize } from '../resources/calibrate.ts'
 import { describePlacement } from '../resources/gpu-placement.ts'
@@ -14,8 +14,9 @@ import { stepsBesideDecoding } from '../steps-beside-decoding.ts'
 import { Turns } from '../workers/turns.ts'
 import { openDecoder } from './addon-decoder.ts'
 import { openGenerativeModel } from './generative-model.ts'
+import { openLibllama } from './libllama.ts'
 import { cacheTypesOf, importLibrary, type LlamaLibrary, startLibrary } from './library.ts'
-import { openPoolingModel } from './pooling-model.ts'
+import { canEvaluateBatches, openPoolingModel } from './pooling-model.ts'
 import { openVocabulary } from './vocabulary.ts'
 
 /** Maximum number of prompt tokens in a chunk. A call can be cancelled between two chunks. */
@@ -27,6 +28,7 @@ const chunkSizes = { cpu: minChunkSize, gpu: 512 }
  * @param memory shares memory with other processes. Without it, the model may use all free memory
  * @param warn reports problems after the load to the app's log
  * @param onLoadProgress called with the loaded part of the weights, from 0 to 1
+ * @param openNative opens the FFI for pooling models. If it returns `undefined`, they evaluate one text at a time
  */
 export async function loadModel(
   config: ProcessConfig,
@@ -35,6 +37,7 @@ export async function loadModel(
   memory: MemoryBroker = unreservedMemory,
   warn: (message: string) => void = () => {},
   onLoadProgress: (fraction: number) => void = () => {},
+  openNative: typeof openLibllama = openLibllama,
 ): Promise<RuntimeModel> {
   const library = await importLibrary()
   let runner: Runner | undefined
@@ -58,14 +61,27 @@ export async function loadModel(
       chunkSizes,
       cacheTypes: cacheTypesOf(library),
     }
-    const { model, plan } = await loadWithPlan(library, llama, options, (insights) =>
-      planMemory(config, insights, environment),
-    )
+    const libllama = await openNative(llama)
+    const { model, plan } = await loadWithPlan(library, llama, options, async (insights) => {
+      // The weights are loaded by the library then.
+      options.vocabOnly = libllama !== undefined && canEvaluateBatches(insights)
+      return planMemory(config, insights, environment)
+    })
     const kind = detectModelTask(model.fileInsights)
-    const backend =
+    const backend: ModelBackend & Partial<Pick<RuntimeModel, 'notes'>> =
       kind === 'generate'
         ? await openGenerativeModel({ library, llama, model, plan, turns }, config, progress, open, warn)
-        : await openPoolingModel(model, plan, config, kind)
+        : await openPoolingModel(
+            {
+              model,
+              plan,
+              libllama: options.vocabOnly ? libllama : undefined,
+              loadWhole: () => llama.loadModel({ ...options, vocabOnly: false }),
+            },
+            config,
+            kind,
+            progress,
+          )
     runner = backend.runner
     const { contextSize, need, mappedBytes, vram } = plan
     const { gpuLayers } = model
@@ -79,12 +95,13 @@ export async function loadModel(
       gpuBytes: Math.round(need.vram),
       gpuLayers,
       mappedBytes,
+      ...openVocabulary(model, config.modelPath, contextSize, beside, turns),
+      ...backend,
       notes: [
         ...plan.notes,
         ...describePlacement(config, { gpuLayers, totalLayers, vram, backend: llama.gpu }),
+        ...(backend.notes ?? []),
       ],
-      ...openVocabulary(model, config.modelPath, contextSize, beside, turns),
-      ...backend,
     }
   } catch (cause) {
     if (cause instanceof LlmError) throw cause

@@ -26,7 +26,7 @@ const [begin, fox, end] = [101, 4_419, 102] as Token[] as [Token, Token, Token]
 const foxes = (count: number): readonly Token[] => [begin, ...Array<Token>(count).fill(fox), end]
 const caller = { tenant: '', weight: 1, background: false, signal: new AbortController().signal }
 const read = async ({ pool }: PoolingContexts, text: readonly Token[]): Promise<number[]> =>
-  Array.from((await pool.run(caller, (reader) => reader(text))) ?? [])
+  Array.from((await pool.run(caller, (evaluate) => evaluate([[text]])))?.[0] ?? [])
 
 test('internals and public API give the same embeddings; the public API takes one token less', async () => {
   const own = await openPoolingContexts(model, 'embed', 512, 1)

@@ -1,11 +1,16 @@
-/** Contexts for embedding and reranking. Each context runs one thread and evaluates one text at a time. */
-import type { LlamaModel, Token } from 'node-llama-cpp'
-import type { EvaluateTexts, PoolingContexts } from '../pooling.ts'
+/**
+ * Contexts for embedding and reranking through node-llama-cpp. Each context runs one thread and evaluates one text at
+ * a time.
+ */
+import type { GgufFileInfo, LlamaModel, Token } from 'node-llama-cpp'
+import type { EvaluateTexts, PoolingContexts, PoolingInput } from '../pooling.ts'
 import { encoderOf, rankerOf } from './addon.ts'
 import { ContextPool } from './context-pool.ts'
 
+type EvaluateOne = (...input: PoolingInput) => Promise<ArrayLike<number>>
+
 interface OpenedContext {
-  readonly evaluate: EvaluateTexts
+  readonly evaluate: EvaluateOne
   readonly maxTokens: number
   readonly lengthOf: PoolingContexts['lengthOf']
 }
@@ -23,21 +28,39 @@ export async function openPoolingContexts(
 ): Promise<PoolingContexts> {
   const open = (): Promise<OpenedContext> =>
     kind === 'rerank' ? openRanker(model, contextSize) : openEncoder(model, contextSize, findEncoder)
-  const { evaluate, maxTokens, lengthOf } = await open()
-  const sample = Array<Token>(Math.min(sampleTokens, maxTokens >> 1)).fill(anyToken)
-  const texts = kind === 'rerank' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
-  // The first run is not timed, since it reads weights from the disk and allocates buffers.
-  await evaluate(...texts)
-  const startedAt = performance.now()
-  await evaluate(...texts)
-  const stepMs = ((performance.now() - startedAt) * maxTokens) / sample.length
+  const toEvaluate =
+    ({ evaluate }: OpenedContext): EvaluateTexts =>
+    async (inputs) => {
+      const vectors: ArrayLike<number>[] = []
+      for (const input of inputs) vectors.push(await evaluate(...input))
+      return vectors
+    }
+  const first = await open()
+  const { maxTokens, lengthOf } = first
+  const evaluate = toEvaluate(first)
   return {
     kind,
     maxTokens,
     lengthOf,
-    stepMs,
-    pool: new ContextPool(evaluate, async () => (await open()).evaluate, maxContexts),
+    limits: { tokens: 1, texts: 1 },
+    stepMs: await measureStepMs(evaluate, kind, maxTokens),
+    pool: new ContextPool(evaluate, async () => toEvaluate(await open()), maxContexts),
   }
+}
+
+/** Estimates the time for a text of `maxTokens` tokens, in ms. */
+export async function measureStepMs(
+  evaluate: EvaluateTexts,
+  kind: 'embed' | 'rerank',
+  maxTokens: number,
+): Promise<number> {
+  const sample = Array<Token>(Math.min(sampleTokens, maxTokens >> 1)).fill(anyToken)
+  const input = kind === 'rerank' ? [sample.slice(sample.length >> 1), sample.slice(0, 1)] : [sample]
+  // The first run is not timed, since it reads weights from the disk and allocates buffers.
+  await evaluate([input])
+  const startedAt = performance.now()
+  await evaluate([input])
+  return ((performance.now() - startedAt) * maxTokens) / sample.length
 }
 
 /** The whole text is one batch, since an encoder attends to all of it. */
@@ -84,16 +107,17 @@ async function openRanker(model: LlamaModel, contextSize: number): Promise<Opene
   }
 }
 
-type RankingFormat = (query: readonly Token[], document: readonly Token[]) => readonly Token[]
+/** Returns the tokens of a query and a document with the special tokens of the model. */
+export type RankingFormat = (query: readonly Token[], document: readonly Token[]) => readonly Token[]
 
 /**
  * Joins a query and a document as llama.cpp's server does. node-llama-cpp inserts all tokens that the model has, also
  * those that its file turns off, so BERT models would see two separators. Returns nothing for a model with a template,
  * which decides itself.
  */
-function rankingFormatOf({ tokens, vocabularyType, fileInfo }: LlamaModel): RankingFormat | undefined {
+export function rankingFormatOf({ tokens, vocabularyType, fileInfo }: LlamaModel): RankingFormat | undefined {
   const { metadata } = fileInfo
-  if (metadata.tokenizer?.['chat_template.rerank'] !== undefined) return undefined
+  if (hasRankingTemplate(fileInfo)) return undefined
   const { pre, ...ggml }: Readonly<Record<string, unknown>> = { ...metadata.tokenizer?.ggml }
   // Defaults of llama.cpp.
   const defaults = vocabularyType === 'wpm' || separatedVocabularies.includes(String(pre))
@@ -106,5 +130,8 @@ function rankingFormatOf({ tokens, vocabularyType, fileInfo }: LlamaModel): Rank
   ].map((token) => (token === null ? [] : [token])) as [Token[], Token[], Token[]]
   return (query, document) => [...begin, ...query, ...end, ...between, ...document, ...end]
 }
+
+export const hasRankingTemplate = ({ metadata }: GgufFileInfo): boolean =>
+  metadata.tokenizer?.['chat_template.rerank'] !== undefined
 
 const separatedVocabularies: readonly string[] = ['jina-v1-en', 'jina-v2-code', 'roberta-bpe']

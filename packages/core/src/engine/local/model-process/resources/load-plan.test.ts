@@ -55,19 +55,29 @@ const space = (free: number, total = 1_000_000): MemoryEnvironment => ({
 test('a pooling model gets a context per thread or fewer with little memory, and evaluates a text in one batch', async () => {
   const asked: object[] = []
   const encoder = insights({
-    ggufFileInfo: { architectureMetadata: { pooling_type: 1, attention: { causal: false } } },
+    ggufFileInfo: {
+      architectureMetadata: { pooling_type: 1, attention: { causal: false } },
+      metadata: { tokenizer: { ggml: { tokens: Array(5_000) } } },
+    },
     estimateContextResourceRequirementsV2: async (options: object) => {
       asked.push(options)
       return { cpuRam: 10 * mb, gpuVram: 0 }
     },
   })
   const quantized = { ...config, threads: 3, kvCacheType: 'q8_0' } as const
+  /** Logits of 128 tokens. */
+  const outputs = 4 * 5_000 * 128
 
   const plan = await planMemory(quantized, encoder, space(1_000))
   const little = await planMemory(quantized, encoder, space(150))
 
-  expect(plan).toMatchObject({ parallel: 3, batchSize: 1_000, kvCacheType: 'f16', need: { ram: 130 * mb } })
-  expect(little).toMatchObject({ parallel: 2, need: { ram: 120 * mb } })
+  expect(plan).toMatchObject({
+    parallel: 3,
+    batchSize: 1_000,
+    kvCacheType: 'f16',
+    need: { ram: 130 * mb + 3 * outputs },
+  })
+  expect(little).toMatchObject({ parallel: 1, need: { ram: 110 * mb + outputs } })
   expect(asked[0]).toMatchObject({ sequences: 1, batchSize: 1_000, isEmbeddingContext: true })
   expect(plan.notes).toEqual([])
 })

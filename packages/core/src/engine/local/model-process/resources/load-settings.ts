@@ -1,6 +1,7 @@
 import type { GgmlType, GgufInsights } from 'node-llama-cpp'
 import type { ProcessConfig } from '../../ipc/process-config.ts'
 import { detectModelTask } from '../model-kind.ts'
+import type { GroupLimits } from '../pooling.ts'
 import type { MemorySpace } from './machine-memory.ts'
 
 /** Settings for loading a model, before the number of sequences is decided. */
@@ -67,11 +68,18 @@ export async function resolveLoadSettings(
   }
 }
 
-/** Pooling models evaluate a whole text in one batch. */
+/**
+ * Texts that a pooling model evaluates in one decode. More tokens are not faster, and the output buffer grows with them.
+ * A cancelled call waits for the end of a decode.
+ */
+export const groupLimits: GroupLimits = { tokens: 128, texts: 64 }
+
+/** Pooling models evaluate a whole text in one batch, or several short ones. */
 export const batchSizeOf = (
   { isPooling, contextSize, chunkSize, chunksAtOnce }: LoadSettings,
   parallel: number,
-): number => (isPooling ? contextSize : Math.max(parallel, chunkSize * chunksAtOnce))
+): number =>
+  isPooling ? Math.max(contextSize, groupLimits.tokens) : Math.max(parallel, chunkSize * chunksAtOnce)
 
 /**
  * A quantized KV cache needs flash attention, and key and value lengths that are multiples of the block

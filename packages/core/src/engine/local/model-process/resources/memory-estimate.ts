@@ -1,5 +1,5 @@
 import type { GgufInsights } from 'node-llama-cpp'
-import { batchSizeOf, type LoadSettings } from './load-settings.ts'
+import { batchSizeOf, groupLimits, type LoadSettings } from './load-settings.ts'
 
 /** Memory of the machine and of a graphics card, in bytes. */
 export interface MemoryNeed {
@@ -51,12 +51,22 @@ export async function estimateMemory(
       }),
     ])
     const contexts = isPooling ? parallel : 1
+    const outputs = isPooling ? outputBytesOf(insights) : 0
     return {
-      ram: weights.cpuRam + contexts * context.cpuRam + (isOnGpu ? 0 : adapterBytes),
+      ram: weights.cpuRam + contexts * (context.cpuRam + outputs) + (isOnGpu ? 0 : adapterBytes),
       vram: weights.gpuVram + contexts * context.gpuVram + (isOnGpu ? adapterBytes : 0),
       mapped: weights.cpuRam,
     }
   } catch {
     return { ram: 0, vram: 0, mapped: 0 }
   }
+}
+
+/**
+ * Memory for the outputs of a decode of short texts. llama.cpp reserves the logits of each token, also for a pooling
+ * model, and node-llama-cpp counts its vector only. A longer text takes more while the context exists.
+ */
+function outputBytesOf({ ggufFileInfo: { metadata } }: GgufInsights): number {
+  const vocabularySize = metadata.tokenizer?.ggml?.tokens?.length ?? 0
+  return vocabularySize * Float32Array.BYTES_PER_ELEMENT * groupLimits.tokens
 }
