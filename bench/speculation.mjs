@@ -1,5 +1,6 @@
 // Compares answers whose tokens are guessed from repeated passages with the same answers without guesses. A seed
 // switches guesses off. With one thread, a seed changes nothing else about a call that decodes alone.
+import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
 import { modelPath } from '@modelmount/tiny-model'
 import { describeMachine, median, print, printProgress, printTable } from './support/measure.mjs'
@@ -42,7 +43,7 @@ const sentences = [
   'A small lantern stands near the river and a bird sings in the garden',
 ]
 const copies = options.model
-  ? { 'JSON of a schema': [{ prompt: 'List the articles.', format: items(12), num_predict: 600 }] }
+  ? { 'JSON of a schema': [{ prompt: 'List the articles.', format: items(8), num_predict: 400 }] }
   : {
       'repeated sentences': sentences.map((text) => ({
         prompt: `Repeat the following sentence. "${text}"`,
@@ -66,11 +67,8 @@ const measures = {
 
 const server = await serve({ model, threads: 1, context: 2048 })
 try {
-  const { models } = await (await fetch(`${server.url}/api/tags`)).json()
-  const name = models[0].name
-  print(
-    `## Guesses from repeated passages: ${options.model ?? 'the built-in model'}, one thread, one stream\n`,
-  )
+  const name = options.model ? basename(options.model, '.gguf') : 'tiny'
+  print(`## Guesses from repeated passages: ${basename(model)}, one thread, one stream\n`)
   await describeMachine()
   await measureSpeed(name)
   if (!options.model) await compareAnswers(name)
