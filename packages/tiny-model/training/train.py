@@ -16,7 +16,7 @@ import torch.multiprocessing as multiprocessing
 import torch.nn.functional as F
 from torch import Tensor
 
-from .batches import Batches
+from .batches import Batch, Batches
 from .model import Model
 from .optimizer import Optimizer
 from .tokenizer import Tokenizer
@@ -62,12 +62,12 @@ def learning_rate(step: int, progress: float) -> float:
     return warm_up * (1 if progress < 0.3 else 0.02 + 0.98 * (1 - (progress - 0.3) / 0.7))
 
 
-def _gradients(model: Model, batches: Batches, device: str) -> tuple[float, int, int]:
-    batch = batches.next()
+def backward(model: Model, batch: Batch, device: str = "cpu") -> float:
+    """Adds the gradients of a batch, and returns the sum of its loss."""
     hidden = model.hidden(batch.ids.to(device)).flatten(0, 1)[batch.positions.to(device)]
     loss = F.cross_entropy(model.logits(hidden).float(), batch.targets.to(device), reduction="sum")
     (loss * (batch.weight / _USUAL_TARGETS)).backward()
-    return loss.item(), len(batch.targets), batch.ids.numel()
+    return loss.item()
 
 
 def _work(process: int, options: Options, shared: Shared, resumed: Progress, barrier, counter, parent: int) -> None:
@@ -98,7 +98,9 @@ def _work(process: int, options: Options, shared: Shared, resumed: Progress, bar
                 counter.value += 1
             if taken >= _BATCHES_PER_STEP:
                 break
-            shared.losses[process] += torch.tensor(_gradients(model, batches, options.device), dtype=torch.float64)
+            batch = batches.next()
+            loss = backward(model, batch, options.device)
+            shared.losses[process] += torch.tensor([loss, len(batch.targets), batch.ids.numel()], dtype=torch.float64)
         with torch.no_grad():
             for name, parameter in parameters.items():
                 if parameter.grad is None:

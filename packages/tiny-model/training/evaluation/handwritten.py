@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jinja2
@@ -24,14 +25,19 @@ def _to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def handwritten_questions() -> Iterator[HandwrittenQuestion]:
+@cache
+def template() -> jinja2.Template:
+    """The chat template, with the settings of its usual readers."""
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True)
     environment.filters["tojson"] = _to_json
-    template = environment.from_string(TEMPLATE)
+    return environment.from_string(TEMPLATE)
+
+
+def handwritten_questions() -> Iterator[HandwrittenQuestion]:
     path = Path(__file__).parent / "handwritten.jsonl"
     for line in path.read_text().splitlines():
         row = json.loads(line)
-        prompt = template.render(
+        prompt = template().render(
             messages=row["messages"], tools=row.get("tools"), enable_thinking=row.get("think", False), add_generation_prompt=True
         )
         flags = 0 if row.get("matchCase") else re.IGNORECASE

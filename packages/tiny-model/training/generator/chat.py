@@ -1,5 +1,6 @@
 """Greetings, who the model is, and honest refusals."""
 
+from .concepts import CONCEPTS
 from .dialogue import Dialogue, single
 from .source import Source
 
@@ -154,6 +155,10 @@ _SUBJECTS = [
 ]
 
 
+# Words that name something the model knows, so that "What is a tool?" has one answer only.
+_KNOWN_WORDS = {word.lower() for names, _ in CONCEPTS for name in names for word in name.split()}
+
+
 def exchange(source: Source) -> Dialogue:
     """A greeting, thanks, a question about the model, and the like."""
     wordings, answer = source.choice(EXCHANGES)
@@ -178,14 +183,24 @@ def unknown(source: Source) -> Dialogue:
         text = f'"{text}"' if source.chance(0.3) else text
         question = source.noisy(source.choice(_TRANSLATE)).format(text, source.choice(_LANGUAGES))
         return single("unknown", question, ONLY_ENGLISH, "The user wants a translation.")
+    template = source.choice(UNKNOWN_QUESTIONS)
+    return single("unknown", source.noisy(template).format(_subject(source), _subject(source)), UNKNOWN, "I do not know this.")
 
-    def subject() -> str:
+
+def trivia(source: Source) -> Dialogue:
+    """A question that no tool of the generator answers, except a search."""
+    template = source.choice([one for one in UNKNOWN_QUESTIONS if one.startswith(("Who ", "Why ", "When ", "Explain ", "Write "))])
+    return single("unknown", source.noisy(template).format(_subject(source), _subject(source)), UNKNOWN, "I do not know this.")
+
+
+def _subject(source: Source) -> str:
+    while True:
         kind = source.rng.random()
         if kind < 0.25:
             return source.choice(_SUBJECTS)
         if kind < 0.75:
-            return source.words(1, 2)
-        return source.choice([source.name, source.city, lambda: str(source.integer(1900, 2030))])()
-
-    template = source.choice(UNKNOWN_QUESTIONS)
-    return single("unknown", source.noisy(template).format(subject(), subject()), UNKNOWN, "I do not know this.")
+            subject = source.words(1, 2)
+        else:
+            subject = source.choice([source.name, source.city, lambda: str(source.integer(1900, 2030))])()
+        if not _KNOWN_WORDS & set(subject.lower().split()):
+            return subject

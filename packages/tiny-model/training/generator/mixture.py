@@ -45,7 +45,7 @@ def sample(source: Source) -> Dialogue:
                 dialogue = _draw(source, _FOLLOWED)(source).after(dialogue)
             if source.chance(0.3):
                 dialogue = replace(dialogue, system=source.choice(system_prompts.PLAIN))
-        if not _is_frozen(dialogue):
+        if not is_frozen(dialogue):
             thinks = source.chance(0.35 if skill in (arithmetic.add, arithmetic.subtract) else 0.2)
             return replace(dialogue, think=thinks)
 
@@ -66,5 +66,6 @@ def _frozen_prompts() -> frozenset[str]:
 _FROZEN = _frozen_prompts()
 
 
-def _is_frozen(dialogue: Dialogue) -> bool:
+def is_frozen(dialogue: Dialogue) -> bool:
+    """Whether a turn is a hand-written prompt of the evaluation."""
     return any(isinstance(turn.user, str) and _plain(turn.user) in _FROZEN for turn in dialogue.turns)

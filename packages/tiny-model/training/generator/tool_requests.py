@@ -175,9 +175,9 @@ def record(source: Source) -> Request:
         tools.append(Tool(tool_name(source, words), text, {parameter: property_of(kind, description)}))
     if source.chance(0.12) and kind != "string":
         other = source.integer(1, 99_999)
-        text = f"{source.choice(['Look up', 'Handle', verbs[0].capitalize()])} the {noun}s {number} and {other}."
-        if text.startswith(verbs[0].capitalize()) or verbs[0] == "get" and text.startswith("Look"):
-            return Request(text, ((tools[0], {parameter: number}), (tools[0], {parameter: other})), tuple(tools[1:]))
+        verb = source.choice(["Get", "Look up", "Show me"]) if verbs[0] == "get" else verbs[0].capitalize()
+        text = f"{verb} the {noun}s {number} and {other}."
+        return Request(text, ((tools[0], {parameter: number}), (tools[0], {parameter: other})), tuple(tools[1:]))
     text = source.choice(_RECORD_VERBS[verbs[0]][1]).format(o=noun, n=shown)
     return Request(text, ((tools[0], {parameter: value}),), tuple(tools[1:]))
 

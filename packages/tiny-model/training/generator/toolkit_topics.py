@@ -109,7 +109,7 @@ TOPICS: list[Topic] = [
     ),
     _topic(
         "Version 0.1.0 is not on npm yet. Build and pack the packages in a clone of the repository.",
-        "install {it} from npm|npm install {it}|get the npm package",
+        "install {it} from npm|install the npm package|get the npm package",
         "an npm package|a release|a published version|a stable release",
         "Is it on npm?|Is it released?|Which version is this?|Why does npm not find the package?|npm says 404"
         "|When is it released?|What is the current version?|Can I npm install it?",

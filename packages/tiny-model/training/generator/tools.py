@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from .chat import exchange
+from .chat import exchange, trivia
 from .concepts import concept
 from .copying import repeat
 from .counting import count
@@ -26,6 +26,8 @@ def schema(source: Source, tool: Tool) -> dict:
         parameters["required"] = [name for name in tool.properties if name not in tool.optional]
     if source.chance(0.12):
         parameters["additionalProperties"] = False
+    if source.chance(0.1):  # The order of other libraries.
+        parameters = dict(sorted(parameters.items()))
     if source.chance(0.05):
         parameters["$schema"] = "http://json-schema.org/draft-07/schema#"
     function: dict = {"name": tool.name}
@@ -159,12 +161,17 @@ def tool_conversation(source: Source) -> Dialogue:
     return Dialogue("tool call, later turn", tuple(turns), _system(source), tuple(schema(source, tool) for tool in listed))
 
 
+_SEARCHES = {"search", "find", "query", "lookup", "look", "get"}
+
+
 def tool_not_needed(source: Source) -> Dialogue:
     """Tools are offered, and the question needs none."""
-    kinds = [exchange, exchange, concept, toolkit_question, repeat, count, memory, story]
-    dialogue = source.choice(kinds)(source)
     offered = [request(source).calls[0][0] for _ in range(source.choice([1, 1, 2, 3]))]
     tools = {tool.name: tool for tool in offered}
+    kinds = [exchange, exchange, concept, toolkit_question, repeat, count, memory, story]
+    if not _SEARCHES & _words(list(tools.values())):
+        kinds.append(trivia)
+    dialogue = source.choice(kinds)(source)
     definitions = tuple(schema(source, tool) for tool in tools.values())
     return replace(dialogue, skill="tool not needed", system=source.choice([None, source.choice(PLAIN)]), tools=definitions)
 
@@ -178,32 +185,38 @@ _ERRANDS = [
 
 def tool_missing(source: Source) -> Dialogue:
     """Tools are offered, and none of them fits the request."""
-    offered = [request(source) for _ in range(source.choice([1, 1, 2, 3]))]
-    tools = {one.calls[0][0].name: one.calls[0][0] for one in offered}
-    if source.chance(0.45):
-        text = source.choice(_ERRANDS).format(source.word(), source.name())
-        text = source.choice(["", "", "Please ", "Can you "]) + text
-    else:
-        text = _foreign_request(source, list(tools.values()))
+    tools = {tool.name: tool for _ in range(source.choice([1, 1, 2, 3])) if (tool := request(source).calls[0][0])}
+    text = _foreign_request(source, list(tools.values()))
     definitions = tuple(schema(source, tool) for tool in tools.values())
     return Dialogue("tool missing", (Turn(text, NO_TOOL, "No tool fits."),), _system(source), definitions)
 
 
 def _foreign_request(source: Source, tools: list[Tool]) -> str:
-    """A request whose tool shares no word of its name or description with the offered tools."""
+    """A request that shares no word with the names and descriptions of the tools."""
     known = _words(tools) - _COMMON_WORDS
     while True:
-        wanted = request(source)
-        ours = _words([tool for tool, _ in wanted.calls]) - _COMMON_WORDS
-        said = set(wanted.text.lower().replace(".", " ").replace("?", " ").split())
-        if not (ours | said) & known and not any(tool.name in wanted.text for tool in tools):
-            return wanted.text
-
-
-_COMMON_WORDS = set("a the of an to get for two in by id is and some with given current returns one this tool can numbers number".split())
+        if source.chance(0.45):
+            errand = source.choice(_ERRANDS).format(source.word(), source.name())
+            text = errand if source.chance(0.5) else source.choice(["Please ", "Can you "]) + errand[0].lower() + errand[1:]
+            related = set()
+        else:
+            wanted = request(source)
+            text = wanted.text
+            related = _words([tool for tool, _ in wanted.calls])
+        if not (related | _split_words(text)) - _COMMON_WORDS & known:
+            return text
 
 
 def _words(tools: list[Tool]) -> set[str]:
-    text = " ".join(f"{tool.name} {tool.description}" for tool in tools)
+    return _split_words(" ".join(f"{tool.name} {tool.description}" for tool in tools))
+
+
+def _split_words(text: str) -> set[str]:
+    """The words of a text in lower case, without a plural s. `getUser` and `get_user` are two words."""
     spaced = "".join(f" {char.lower()}" if char.isupper() else char if char.isalnum() else " " for char in text)
-    return set(spaced.split())
+    return {word.rstrip("s") for word in spaced.split()}
+
+
+_COMMON_WORDS = _split_words(
+    "a the of an to get for two in by id is and some with given current returns one this tool can numbers number you me please what"
+)
