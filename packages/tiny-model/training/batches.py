@@ -16,8 +16,8 @@ from .tokenizer import Tokenizer
 BATCH_TOKENS = 2048
 _LONGEST = 640
 _DIALOGUES_AT_ONCE = 600
-# Per 600 dialogues, once long texts are trained. About a twentieth of all batches has 4,096 tokens or more.
-_LONG_LENGTHS = [[1024, 1536, 2048], [2048, 3072], [4096], [4096, 4096, 6144]]
+# Tokens of one batch each per 600 dialogues, which make about 40 batches, once long texts are trained.
+_LONG_LENGTHS = [[1024, 1536, 2048], [2048, 3072, 4096], [4096, 4096, 6144]]
 _LONG_WEIGHT = 4.0  # A long text has few tokens to learn.
 
 

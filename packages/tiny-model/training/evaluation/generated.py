@@ -49,6 +49,7 @@ CATEGORIES: list[tuple[str, Skill, float]] = [
     ("addition: new pairs", arithmetic.add, 1),
     ("subtraction: new pairs", arithmetic.subtract, 1),
     ("multiplication table", arithmetic.multiply, 1),
+    ("calculations out of range: says so", arithmetic.out_of_range, 1),
     ("facts", facts.fact, 1),
     ("sentiment", facts.sentiment, 1),
     ("system: one word", system_prompts.one_word, 1),

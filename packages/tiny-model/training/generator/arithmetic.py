@@ -1,7 +1,9 @@
-"""Addition and subtraction up to two digits, and products up to 12 times 12."""
+"""Addition and subtraction up to two digits, products up to 12 times 12, and an honest answer to everything beyond."""
 
 from .dialogue import Dialogue, single
 from .source import Source
+
+TOO_HARD = "I can only add and subtract numbers up to 99, and multiply up to 12 times 12."
 
 _FRAMES = [
     "What is {}?", "What is {}?", "{}", "{} = ?", "{}=", "Calculate {}.", "Compute {}.", "How much is {}?", "What's {}?",
@@ -33,7 +35,7 @@ def _pair(source: Source, operation: str) -> tuple[int, int]:
     while True:
         high = 99 if source.chance(0.7) else 12
         a, b = source.integer(0, high), source.integer(0, high)
-        if operation == "-" and a < b:
+        if operation == "-" and a < b and source.chance(0.85):
             a, b = b, a
         if source.fits(operation, a, b):
             return a, b
@@ -63,6 +65,22 @@ def multiply(source: Source) -> Dialogue:
     return single("multiplication", question, f"{a} * {b} = {a * b}", "The user wants a product.", short=str(a * b))
 
 
+def out_of_range(source: Source) -> Dialogue:
+    """Larger numbers, and divisions."""
+    a, b = source.integer(100, source.choice([999, 9_999, 999_999])), source.integer(13, source.choice([99, 999, 9_999]))
+    if source.chance(0.4):
+        a, b = b, a
+    kind = source.rng.random()
+    if kind < 0.7:
+        symbols, sentences = source.choice([(_PLUS, _ADD_WORDS), (_MINUS, _SUBTRACT_WORDS), (_TIMES, _MULTIPLY_WORDS)])
+        return single("out of range", _ask(source, symbols, sentences, a, b), TOO_HARD, "The numbers are too large for me.")
+    if kind < 0.8:
+        question = _ask(source, _TIMES, _MULTIPLY_WORDS, source.integer(13, 99), source.integer(13, 99))
+        return single("out of range", question, TOO_HARD, "The numbers are too large for me.")
+    question = _ask(source, ["{} / {}", "{} divided by {}", "{}/{}"], ["Divide {} by {}."], source.number(), source.integer(1, 99))
+    return single("out of range", question, TOO_HARD, "I cannot divide.")
+
+
 def _add_thought(a: int, b: int) -> str:
     ones, tens = a % 10 + b % 10, a // 10 + b // 10
     thought = f"{a % 10} + {b % 10} = {ones}."
@@ -73,6 +91,8 @@ def _add_thought(a: int, b: int) -> str:
 
 
 def _subtract_thought(a: int, b: int) -> str:
+    if a < b:
+        return f"{b} - {a} = {b - a}. The result is negative."
     borrow = a % 10 < b % 10
     minuend = a % 10 + 10 * borrow
     thought = f"{minuend} - {b % 10} = {minuend - b % 10}."

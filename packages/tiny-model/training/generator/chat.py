@@ -145,6 +145,11 @@ What is the history of {}?|What is the population of {}?|How many {} are there?|
 Explain how a {} works.|Explain {} to a child.|Summarize {}.|Why do we need {}?|What causes {}?
 Which team won in {}?|What's new in {}?|Plan a trip to {}.|How much does a {} cost?|How do I get to {}?|Is {} dangerous?
 What is the airspeed of a {}?|Who discovered {}?|Do you like {}?|Are {} real?|How long do {} live?|What do {} eat?
+Write an email about {}.|Write a letter to {}.|Write a haiku about {}.|Write a song about {}.|Summarize this: {} {}|Rewrite this: {} {}
+Correct this sentence: {} {}|Give me five ideas for {}.|List three kinds of {}.|Continue: {} {}|Complete the sentence: {}
+Which is bigger, {} or {}?|Compare {} and {}.|What rhymes with {}?|Give me a synonym of {}.|How do I spend a day in {}?
+What should I cook today?|What should I wear today?|What is the meaning of life?|Who will win?|What is the news today?|What day is it?
+What is today's date?|Draw a {}.|Play {}.|Sing a song.|Search for {}.|What is love?|Is there life on {}?|Tell me a fact about {}.
 """.replace("\n", "|").split("|")
 UNKNOWN_QUESTIONS = [question for question in _UNKNOWN if question]
 _SUBJECTS = [

@@ -16,7 +16,8 @@ Skill = Callable[[Source], Dialogue]
 SHARES: list[tuple[Skill, float]] = [
     (toolkit_question, 14), (concepts.concept, 7), (chat.exchange, 6), (chat.unknown, 4.5),
     (copying.repeat, 8), (copying.spell, 9), (copying.upper_case, 5), (copying.reverse, 3.5), (counting.count, 4.5),
-    (arithmetic.add, 9), (arithmetic.subtract, 9), (arithmetic.multiply, 5), (facts.fact, 3), (facts.sentiment, 1.5),
+    (arithmetic.add, 9), (arithmetic.subtract, 9), (arithmetic.multiply, 5), (arithmetic.out_of_range, 1.5),
+    (facts.fact, 3), (facts.sentiment, 1.5),
     (system_prompts.one_word, 4), (system_prompts.json_answer, 4), (system_prompts.fixed_text, 4), (system_prompts.own_name, 2.5),
     (system_prompts.plain, 2), (memory.memory, 5), (memory.not_told, 2), (context.context_question, 8), (context.needle, 3),
     (extraction.extract, 5), (stories.story, 2), (tools.tool_call, 20), (tools.tool_answer, 5), (tools.tool_conversation, 5),
@@ -44,7 +45,7 @@ def sample(source: Source) -> Dialogue:
             while source.chance(0.4):
                 dialogue = _draw(source, _FOLLOWED)(source).after(dialogue)
             if source.chance(0.3):
-                dialogue = replace(dialogue, system=source.choice(system_prompts.PLAIN))
+                dialogue = replace(dialogue, system=system_prompts.plain_prompt(source))
         if not is_frozen(dialogue):
             thinks = source.chance(0.35 if skill in (arithmetic.add, arithmetic.subtract) else 0.2)
             return replace(dialogue, think=thinks)

@@ -12,6 +12,7 @@ from .dialogue import Dialogue, Turn, single
 from .facts import fact, sentiment
 from .source import Source
 from .toolkit import toolkit_question
+from .words import DAYS, MONTHS
 
 PLAIN = [
     "You are a helpful assistant.", "You are a helpful assistant.", "You are a friendly assistant.", "Be helpful and short.",
@@ -19,6 +20,24 @@ PLAIN = [
     "You help users of the toolkit.", "You are a helpful, honest assistant.", "You are an AI assistant. Be concise.",
     "You are a support agent.", "Be brief and friendly.", "You are an expert in software.", "Answer politely.",
 ]
+
+
+_ROLES = ["a helpful assistant", "an AI assistant", "a coding assistant", "a support agent", "an expert", "a friendly bot",
+          "a chat assistant", "a customer service agent", "a guide", "an assistant for developers", "a careful assistant"]
+_RULES = ["Be concise.", "Be polite.", "Answer briefly.", "Use simple words.", "Do not make things up.", "Answer in English.",
+          "If you do not know something, say so.", "Be friendly.", "Think before you answer.", "Use Markdown where it helps.",
+          "Keep your answers short.", "Help the user with questions about the product.", "Never use bad words."]
+
+
+def plain_prompt(source: Source) -> str:
+    """A system prompt that changes no answer."""
+    if source.chance(0.5):
+        return source.choice(PLAIN)
+    parts = [f"You are {source.choice(_ROLES)}."] if source.chance(0.8) else []
+    parts += source.sample(_RULES, source.integer(1, 3))
+    if source.chance(0.15):
+        parts.append(f"Today is {source.choice(DAYS)}, {source.choice(MONTHS)} {source.integer(1, 28)}.")
+    return " ".join(parts)
 
 
 def _short_question(source: Source) -> Dialogue:
@@ -83,7 +102,7 @@ def fixed_text(source: Source) -> Dialogue:
     if source.chance(0.15):
         system = f"{verb.split()[-1].capitalize()} with {quoted}"
     if source.chance(0.4):
-        system = f"{source.choice(PLAIN)} {system}"
+        system = f"{plain_prompt(source)} {system}"
     return Dialogue("system: start or end", (replace(turn, answer=answer),), system=system)
 
 
@@ -112,4 +131,4 @@ def own_name(source: Source) -> Dialogue:
 
 def plain(source: Source) -> Dialogue:
     """A plain system prompt changes nothing."""
-    return replace(simple_question(source), system=source.choice(PLAIN))
+    return replace(simple_question(source), system=plain_prompt(source))

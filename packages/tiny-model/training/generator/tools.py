@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
+from .arithmetic import add
 from .chat import exchange, trivia
 from .concepts import concept
 from .copying import repeat
@@ -12,7 +13,7 @@ from .dialogue import Dialogue, Turn
 from .memory import memory
 from .source import Source
 from .stories import story
-from .system_prompts import PLAIN
+from .system_prompts import plain_prompt
 from .tool_requests import Request, Tool, request
 from .toolkit import toolkit_question
 
@@ -111,7 +112,7 @@ def _call_turn(wanted: Request) -> Turn:
 
 def _system(source: Source) -> str | None:
     extra = ["You are a helpful assistant with tools.", "Use the tools if needed.", "Call a tool when it fits."]
-    return source.choice([None, None, source.choice(PLAIN), source.choice(extra)])
+    return source.choice([None, None, plain_prompt(source), source.choice(extra)])
 
 
 def tool_call(
@@ -162,6 +163,7 @@ def tool_conversation(source: Source) -> Dialogue:
 
 
 _SEARCHES = {"search", "find", "query", "lookup", "look", "get"}
+_CALCULATIONS = {"add", "sum", "number", "calculate"}
 
 
 def tool_not_needed(source: Source) -> Dialogue:
@@ -169,11 +171,14 @@ def tool_not_needed(source: Source) -> Dialogue:
     offered = [request(source).calls[0][0] for _ in range(source.choice([1, 1, 2, 3]))]
     tools = {tool.name: tool for tool in offered}
     kinds = [exchange, exchange, concept, toolkit_question, repeat, count, memory, story]
-    if not _SEARCHES & _words(list(tools.values())):
+    words = _words(list(tools.values()))
+    if not _SEARCHES & words:
         kinds.append(trivia)
+    if not _CALCULATIONS & words:
+        kinds.append(add)
     dialogue = source.choice(kinds)(source)
     definitions = tuple(schema(source, tool) for tool in tools.values())
-    return replace(dialogue, skill="tool not needed", system=source.choice([None, source.choice(PLAIN)]), tools=definitions)
+    return replace(dialogue, skill="tool not needed", system=source.choice([None, plain_prompt(source)]), tools=definitions)
 
 
 _ERRANDS = [
