@@ -1,7 +1,7 @@
 """Dialogues with tools: calls, results, several calls at once, and tools that do not fit."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from .arithmetic import add
@@ -46,17 +46,28 @@ def call_text(calls: tuple[tuple[Tool, dict], ...]) -> str:
     return "\n".join(parts)
 
 
+def _is_like(tool: Tool, others: Iterable[Tool]) -> bool:
+    """Whether a tool could be meant by a request for one of the others."""
+    words = _split_words(tool.name) - _COMMON_WORDS
+    return any(words & _split_words(other.name) or tool.description == other.description for other in others)
+
+
 def _shuffled(source: Source, wanted: Request, count: int) -> list[Tool]:
     """The tools of a request and `count` others, in any order. Relatives come first: they are near misses."""
-    tools: dict[str, Tool] = {tool.name: tool for tool, _ in wanted.calls}
-    descriptions = {tool.description for tool in tools.values()}
-    others = list(wanted.relatives) if source.chance(0.7) else []
-    while len(tools) < count + len({tool.name for tool, _ in wanted.calls}):
-        other = others.pop(0) if others else request(source).calls[0][0]
-        if other.name not in tools and other.description not in descriptions:
-            tools[other.name] = other
-            descriptions.add(other.description)
-    listed = list(tools.values())
+    called = {tool.name: tool for tool, _ in wanted.calls}
+    relatives = list(wanted.relatives) if source.chance(0.7) else []
+    others: dict[str, Tool] = {}
+    while len(others) < count:
+        if relatives:
+            other = relatives.pop(0)
+            if other.name in called or other.description in {tool.description for tool in called.values()}:
+                continue
+        else:
+            other = request(source).calls[0][0]
+            if _is_like(other, called.values()):
+                continue
+        others.setdefault(other.name, other)
+    listed = [*called.values(), *others.values()]
     source.rng.shuffle(listed)
     return listed
 
@@ -141,13 +152,15 @@ def tool_answer(source: Source) -> Dialogue:
 
 def tool_conversation(source: Source) -> Dialogue:
     """Several requests with their results, with other talk between. The last turn is a call."""
-    requests = [request(source) for _ in range(source.choice([1, 2, 2, 3]))]
+    requests: list[Request] = []
     tools: dict[str, Tool] = {}
-    for wanted in requests:
-        for tool in [tool for tool, _ in wanted.calls] + list(wanted.relatives[:1]):
+    for _ in range(source.choice([1, 2, 2, 3])):
+        wanted = request(source)
+        if any(_is_like(tool, tools.values()) for tool, _ in wanted.calls):
+            continue
+        requests.append(wanted)
+        for tool in [*(tool for tool, _ in wanted.calls), *wanted.relatives[:1]]:
             tools.setdefault(tool.name, tool)
-    # Two tools of one name would be ambiguous.
-    requests = [one for one in requests if all(tools[tool.name] is tool for tool, _ in one.calls)]
     turns: list[Turn] = []
     if len(requests) == 1 or source.chance(0.2):
         turns += source.choice([exchange, toolkit_question, concept, repeat])(source).turns
