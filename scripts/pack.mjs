@@ -38,7 +38,7 @@ const sharedModules = [
   'models/registry/(guarded-fetch|proxy)',
   'options.*',
   'storage/(migrations|open)',
-  'util/(run-concurrently|wait-queue|with-timeout)',
+  'util/(process-report|run-concurrently|wait-queue|with-timeout)',
 ]
 const shared = new RegExp(`dist/(${sharedModules.join('|')})\\.js$`)
 

@@ -33,7 +33,7 @@ if (!options.donor) throw new Error('Missing option: --donor model.gguf, for its
 const maxBytes = 60e6
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const into = options.into ?? join(root, 'bench/gpu/packed')
-/** What the addon, llama.cpp's libraries and llama-server are built from. */
+/** Folders of llama.cpp that the builds of the addon and of llama-server need. */
 const sourceFolders = [
   ...['CMakeLists.txt', 'LICENSE', 'cmake', 'common', 'ggml', 'include', 'src', 'vendor', 'scripts/*.cmake'],
   ...[

@@ -46,14 +46,14 @@ export async function migrate(
   )
   const version = versionOf(steps, owner)
   if (version > migrations.length) throw new NewerSchemaError(owner, version, migrations.length)
-  const applied = new Map(
+  const appliedChecksums = new Map(
     steps.filter((step) => step.owner === owner).map((step) => [step.number, step.checksum]),
   )
   for (const [index, statements] of migrations.entries()) {
     const number = index + 1
     const checksum = checksumOf(statements)
     // An up-to-date database needs no transaction for each step.
-    if (applied.get(number) === checksum) continue
+    if (appliedChecksums.get(number) === checksum) continue
     await database.transaction(
       async ({ query }) => {
         const [applied] = await query<{ checksum: string }>(

@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { findPackageFile, resolveFrom } from '../../../util/package-file.ts'
+import { readProcessReport } from '../../../util/process-report.ts'
 import { findLibraryFolder, readLibraryVersion } from './library-version.ts'
 
 /** Names of the npm packages with a prebuilt engine, by platform and architecture of Node.js. */
@@ -95,26 +96,12 @@ export const describeBrokenBuild = (name: string, reason: string | undefined): s
 function detectPlatform(library: string | undefined): EnginePlatform {
   return {
     name: `${process.platform}-${process.arch}`,
-    glibc: process.platform === 'linux' ? readGlibcVersion() : undefined,
+    glibc: process.platform === 'linux' ? readProcessReport().header.glibcVersionRuntime : undefined,
     findBuild: (build) => {
       const folder = findBuildFolder(library, build)
       if (folder === undefined) return undefined
       return existsSync(addonIn(folder, build)) ? 'build' : 'empty package'
     },
-  }
-}
-
-function readGlibcVersion(): string | undefined {
-  // `excludeNetwork` is missing in the types of the oldest supported Node.
-  const report = process.report as typeof process.report & { excludeNetwork: boolean }
-  const { excludeNetwork } = report
-  // With the network, the report would look up the names of all connected addresses.
-  report.excludeNetwork = true
-  try {
-    const { header } = report.getReport() as { header: { glibcVersionRuntime?: string } }
-    return header.glibcVersionRuntime
-  } finally {
-    report.excludeNetwork = excludeNetwork
   }
 }
 

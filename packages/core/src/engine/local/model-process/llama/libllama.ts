@@ -5,6 +5,7 @@
 import { promisify } from 'node:util'
 import type { Llama, Token } from 'node-llama-cpp'
 import { LlmError } from '../../../../errors.ts'
+import { readProcessReport } from '../../../../util/process-report.ts'
 
 type Koffi = typeof import('koffi').default
 type Pointer = unknown
@@ -62,15 +63,8 @@ export async function openLibllama(llama: Llama): Promise<Libllama | undefined> 
 }
 
 /** Opens the same file again, so that the system returns the loaded library with its state. */
-function findLoadedLibrary(): string | undefined {
-  const report: NodeJS.ProcessReport & { excludeNetwork?: boolean } = process.report
-  const { excludeNetwork = false } = report
-  // Without this, the report looks up the host names of open connections.
-  report.excludeNetwork = true
-  const { sharedObjects } = report.getReport() as { readonly sharedObjects?: readonly string[] }
-  report.excludeNetwork = excludeNetwork
-  return sharedObjects?.find((file) => libraryFile.test(file))
-}
+const findLoadedLibrary = (): string | undefined =>
+  readProcessReport().sharedObjects?.find((file) => libraryFile.test(file))
 
 type Native = ReturnType<typeof bind>
 

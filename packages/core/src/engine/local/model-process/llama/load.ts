@@ -14,7 +14,7 @@ import { stepsBesideDecoding } from '../steps-beside-decoding.ts'
 import { Turns } from '../workers/turns.ts'
 import { openDecoder } from './addon-decoder.ts'
 import { openGenerativeModel } from './generative-model.ts'
-import { openLibllama } from './libllama.ts'
+import { type Libllama, openLibllama } from './libllama.ts'
 import { cacheTypesOf, importLibrary, type LlamaLibrary, startLibrary } from './library.ts'
 import { canEvaluateBatches, openPoolingModel } from './pooling-model.ts'
 import { openVocabulary } from './vocabulary.ts'
@@ -61,10 +61,11 @@ export async function loadModel(
       chunkSizes,
       cacheTypes: cacheTypesOf(library),
     }
-    const libllama = await openNative(llama)
+    let libllama: Libllama | undefined
     const { model, plan } = await loadWithPlan(library, llama, options, async (insights) => {
-      // The weights are loaded by the library then.
-      options.vocabOnly = libllama !== undefined && canEvaluateBatches(insights)
+      libllama = canEvaluateBatches(insights) ? await openNative(llama) : undefined
+      // libllama loads the weights then.
+      options.vocabOnly = libllama !== undefined
       return planMemory(config, insights, environment)
     })
     const kind = detectModelTask(model.fileInsights)
@@ -75,7 +76,7 @@ export async function loadModel(
             {
               model,
               plan,
-              libllama: options.vocabOnly ? libllama : undefined,
+              libllama,
               loadWhole: () => llama.loadModel({ ...options, vocabOnly: false }),
             },
             config,
